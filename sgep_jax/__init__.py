@@ -1,0 +1,23 @@
+"""Sparse generalized eigenvalue problems on JAX: min x'Ax / x'Cx with at most s nonzeros."""
+
+from . import datasets
+from .baselines.exhaustive import Exhaustive
+from .decomposition import Decomposition
+from .optimality import block_optimality
+from .problem import Problem
+from .solution import Solution, SolveError, Status
+from .solve import solve
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Decomposition",
+    "Exhaustive",
+    "Problem",
+    "Solution",
+    "SolveError",
+    "Status",
+    "block_optimality",
+    "datasets",
+    "solve",
+]

@@ -1,0 +1,224 @@
+"""Algorithm 1 of Yuan, Shen and Zheng (CVPR 2019): decomposition with combinatorial search.
+
+Deviations from the paper (the mathematical corrections are listed where they belong, in
+`fractional.py` and `search/`):
+
+1. Only supports of exactly q coordinates are searched; smaller ones are contained in them.
+2. x'Cx = 1 after each step, and θ multiplies diag(C) and the problem's scale: the answer does not
+   depend on the units of A, C or the variables.
+3. Gains are relative to |f| (or to the problem's scale where f is nearly 0), and a stop needs a
+   full window of M of them.
+4. When the rule says stop, the loadings are made exact on the support (a polish). With swapping,
+   the search goes on from there as long as some D_ij < 0, so that the answer is block-2 optimal.
+5. A point is replaced only by a lower one.
+6. The random part may be stratified, and by default is.
+"""
+
+import dataclasses
+import math
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from . import validation, working_set
+from .linalg import quadratic, whiten
+from .polish import polish, polish_nonnegative
+from .reduction import Block, reduce
+from .search import bisection, coordinate_descent
+from .search.enumerate import best_support
+from .solution import Status
+from .supports import Point, normalise
+
+SUBPROBLEMS = ("bisection", "coordinate")
+DRAWS = ("stratified", "uniform")
+
+
+class DecompositionState(NamedTuple):
+    """The point, its status, and the last M gains with how many of them are filled."""
+
+    point: Point
+    status: jax.Array
+    scale: jax.Array
+    gains: jax.Array
+    filled: jax.Array
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["theta", "tolerance"],
+    meta_fields=[
+        "random", "swap", "subproblem", "draw", "order", "lower", "window", "max_steps", "chunk",
+    ],
+)  # fmt: skip
+@dataclasses.dataclass(frozen=True)
+class Decomposition:
+    """DEC of Yuan, Shen and Zheng: each step solves a block of k = i + j coordinates globally.
+
+    **Arguments** (in the paper's letters: DEC-B(Ri-Sj) is `subproblem="bisection"`, DEC-C(Ri-Sj)
+    is `subproblem="coordinate"`)
+
+    - `random`: i, coordinates drawn at random.
+    - `swap`: j, coordinates chosen by their best exchange; even.
+    - `subproblem`: how a candidate support is solved. `"bisection"` is exact; `"coordinate"` is
+      coordinate descent, which can keep a lower bound.
+    - `draw`: `"stratified"` or the paper's `"uniform"`; see `working_set.py`.
+    - `order`: `"cyclic"`, `"random"` or `"gauss-southwell"`, for coordinate descent.
+    - `lower`: 0 for x ≥ 0 (coordinate descent only), -inf for no bound. f does not change when x
+      is scaled, so another negative bound would be none at all, and a positive one forbids zeros.
+    - `theta`, `tolerance`, `window`, `max_steps`: the paper's θ, ε, M, T. The first two are traced:
+      a new value does not recompile.
+    - `chunk`: candidate supports solved at once; bounds memory.
+
+    ```python
+    solve(problem, 8, method=Decomposition(random=6, swap=6, subproblem="bisection"))
+    ```
+    """
+
+    random: int = 6
+    swap: int = 6
+    subproblem: str = "bisection"
+    draw: str = "stratified"
+    order: str = "cyclic"
+    lower: float = -math.inf
+    theta: float = 1e-5
+    tolerance: float = 1e-5
+    window: int = 50
+    max_steps: int = 1000
+    chunk: int = 1024
+
+    def __post_init__(self):
+        name = type(self).__name__
+        for field, least in (("random", 0), ("swap", 0), ("window", 1), ("max_steps", 1)):
+            validation.count(name, field, getattr(self, field), least)
+        validation.count(name, "chunk", self.chunk, 1)
+        if self.swap % 2:
+            raise ValueError(
+                f"{name}(swap=...) must be even, half to drop and half to add, but it is "
+                f"{self.swap}. Use {self.swap + 1}."
+            )
+        if not 2 <= self.random + self.swap <= 24:
+            raise ValueError(
+                f"{name}: random + swap must be between 2 and 24, but it is "
+                f"{self.random + self.swap}; the search visits every support of the block."
+            )
+        validation.one_of(name, "subproblem", self.subproblem, SUBPROBLEMS)
+        validation.one_of(name, "draw", self.draw, DRAWS)
+        validation.one_of(name, "order", self.order, coordinate_descent.ORDERS)
+        if self.lower not in (-math.inf, 0.0):
+            raise ValueError(
+                f"{name}(lower=...) must be 0 or -inf, but it is {self.lower}. The objective does "
+                f"not change when x is scaled, so a negative bound is no constraint and a positive "
+                f"one forbids zeros."
+            )
+        if self.lower == 0 and self.subproblem != "coordinate":
+            raise ValueError(
+                f"{name}(lower=0) needs subproblem='coordinate', but it is {self.subproblem!r}."
+            )
+        validation.non_negative(name, "theta", self.theta)
+        validation.non_negative(name, "tolerance", self.tolerance)
+
+    def init(self, problem, point: Point, key) -> DecompositionState:
+        scale = problem.scale()
+        gains = jnp.zeros(self.window, problem.dtype) + 0 * scale
+        status = jnp.int32(Status.RUNNING)
+        return DecompositionState(point, status, scale, gains, jnp.zeros_like(status))
+
+    def step(self, problem, state: DecompositionState, key) -> DecompositionState:
+        key_set, key_search = jax.random.split(key)
+        n, s = problem.size, state.point.support.shape[0]
+        size = working_set.sizes(n, s, self.random, self.swap)
+
+        stalled = (state.filled >= self.window) & (jnp.mean(state.gains) <= self.tolerance)
+        point = lax.cond(
+            stalled, lambda point: self.finish(problem, point), lambda point: point, state.point
+        )
+
+        scores, improvable = None, jnp.zeros_like(stalled)
+        if size.swap_in:
+            scores = working_set.exchange_values(problem, point, self.lower)
+            improvable = jnp.min(scores) < point.objective - self._rounding(state.scale, point)
+        choose = working_set.select if self.draw == "stratified" else working_set.select_uniform
+        block = choose(key_set, point, scores, size, n)
+        found = self._search(problem, point, block, size, state.scale, key_search)
+
+        lower = found.objective < point.objective
+        new = jax.tree.map(lambda new, old: jnp.where(lower, new, old), found, point)
+        size_f = jnp.maximum(jnp.abs(point.objective), self._rounding(state.scale, point))
+        gain = (point.objective - new.objective) / jnp.where(size_f > 0, size_f, 1.0)
+        return DecompositionState(
+            point=new,
+            status=jnp.where(stalled & ~improvable, jnp.int32(self._ending(size)), state.status),
+            scale=state.scale,
+            gains=jnp.roll(state.gains, 1).at[0].set(gain),
+            filled=jnp.where(stalled, 0, state.filled) + 1,
+        )
+
+    def finish(self, problem, point: Point) -> Point:
+        """The exact loadings on the final support."""
+        return polish_nonnegative(problem, point) if self.lower == 0 else polish(problem, point)
+
+    def _ending(self, size) -> Status:
+        return Status.CONVERGED
+
+    def _rounding(self, scale, point):
+        return 100 * jnp.finfo(scale.dtype).eps * jnp.maximum(jnp.abs(point.objective), scale)
+
+    def _search(self, problem, point: Point, block: Block, size, scale, key) -> Point:
+        """The best point that differs from this one only within the block."""
+        k, s = block.indices.shape[0], point.support.shape[0]
+        width = min(k, s)
+        reduced = reduce(problem, point, block, self.theta * scale)
+
+        def solve_candidate(positions, present):
+            if self.subproblem == "bisection":
+                return bisection.solve_candidate(reduced.proximal, reduced.C, positions, present)
+            return self._descend(reduced, positions, present, key)
+
+        count = size.inside if self.draw == "stratified" else block.count
+        total = math.comb(k, width if self.draw == "stratified" else min(width, k // 2))
+        found = best_support(k, count, width, min(self.chunk, total), solve_candidate)
+        vector = jnp.zeros(k + 1, problem.dtype).at[k].set(found.vector[-1])
+        slots = jnp.where(found.present, found.positions, k + 1)
+        vector = vector.at[slots].set(found.vector[:-1], mode="drop")
+        norm = quadratic(reduced.C, vector)
+        value = quadratic(reduced.A, vector) / jnp.where(norm > 0, norm, 1.0)
+        usable = jnp.isfinite(found.value) & (norm > 0)
+        return assemble(point, block, found, jnp.where(usable, value, jnp.inf), norm)
+
+    def _descend(self, reduced, positions, present, key):
+        order = jnp.append(positions, reduced.C.shape[0] - 1)
+        used = jnp.append(present, True)
+        pair = used[:, None] & used[None, :]
+        identity = jnp.eye(len(order), dtype=reduced.C.dtype)
+        A = jnp.where(pair, reduced.proximal[order[:, None], order[None, :]], 0.0)
+        C = jnp.where(pair, reduced.C[order[:, None], order[None, :]], identity)
+        movable = used & (jnp.arange(len(order)) < len(positions))
+        x = coordinate_descent.descend(
+            A, C, jnp.where(used, reduced.current[order], 0.0),
+            lower=self.lower, sweeps=50, movable=movable, order=self.order, key=key,
+        )  # fmt: skip
+        empty = ~movable & (jnp.diagonal(C) == 0)  # x_N = 0
+        definite = whiten(C + jnp.where(empty, 1.0, 0.0)[:, None] * identity).definite
+        value = quadratic(A, x) / jnp.where(definite, quadratic(C, x), 1.0)
+        return jnp.where(definite, value, jnp.inf), x
+
+
+def assemble(point: Point, block: Block, found, value, norm) -> Point:
+    """The new point: what the search chose within B, and what was kept outside it.
+
+    Exactly s indices: should fewer be in use, old ones fill up with zero loadings.
+    """
+    s = point.support.shape[0]
+    in_block = jnp.any(point.support[:, None] == block.indices[None, :], axis=1)
+    chosen = block.indices[found.positions]
+    rest = jnp.where(block.kept, point.loadings * found.vector[-1], 0.0)
+    indices = jnp.concatenate([chosen, point.support])
+    loadings = jnp.concatenate([found.vector[:-1], rest])
+    rank = jnp.concatenate(
+        [jnp.where(found.present, 0, 3), jnp.where(block.kept, 0, jnp.where(in_block, 2, 1))]
+    )
+    order = jnp.argsort(rank, stable=True)[:s]
+    return normalise(Point(indices[order], loadings[order], value), norm)

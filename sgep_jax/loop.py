@@ -1,0 +1,78 @@
+"""The one loop. It owns stopping, status and history; it knows no method.
+
+A method supplies
+
+- `max_steps`, static;
+- `init(problem, point, key)` → state, a pytree with `point` and `status`;
+- `step(problem, state, key)` → state, with another status than RUNNING to stop;
+- `finish(problem, point)` → point, the exact loadings on the final support;
+- `lower`, the bound its starts must keep.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from .solution import Status
+from .supports import Point
+
+
+class Run(NamedTuple):
+    """The loop's carry. A and C are not in it: they are loop-invariant."""
+
+    step: jax.Array
+    state: Any
+    history: jax.Array
+
+
+class Ending(NamedTuple):
+    """What one start led to."""
+
+    point: Point
+    status: jax.Array
+    num_steps: jax.Array
+    history: jax.Array
+
+
+def run(method, problem, start: Point, key) -> Ending:
+    """Iterate `method` from one start until it ends or `max_steps` is reached."""
+    scale = problem.scale()
+    failed = jnp.where(
+        jnp.isnan(scale),
+        jnp.int32(Status.NOT_FINITE),
+        jnp.where(
+            jnp.isfinite(start.objective),
+            jnp.int32(Status.RUNNING),
+            jnp.int32(Status.NO_DEFINITE_SUPPORT),
+        ),
+    )
+
+    def unfinished(run: Run):
+        return (run.step < method.max_steps) & (run.state.status == Status.RUNNING)
+
+    def advance(run: Run):
+        state = method.step(problem, run.state, jax.random.fold_in(key, run.step))
+        history = run.history.at[run.step + 1].set(state.point.objective)
+        return Run(run.step + 1, state, history)
+
+    state = method.init(problem, start, key)
+    state = state._replace(status=jnp.where(failed == Status.RUNNING, state.status, failed))
+    history = jnp.zeros(method.max_steps + 1, problem.dtype) + 0 * scale
+    begin = Run(0 * state.status, state, history.at[0].set(start.objective))
+    steps, state, history = lax.while_loop(unfinished, advance, begin)
+
+    point = method.finish(problem, state.point)
+    usable = jnp.isfinite(point.objective) & (failed == Status.RUNNING)
+    point = Point(
+        point.support,
+        jnp.where(usable, point.loadings, 0.0),
+        jnp.where(usable, point.objective, jnp.inf),
+    )
+    last = jnp.where(usable, state.point.objective, jnp.inf)
+    history = jnp.where(jnp.arange(method.max_steps + 1, dtype=jnp.int32) <= steps, history, last)
+    status = jnp.where(
+        state.status == Status.RUNNING, jnp.int32(Status.STEP_LIMIT), state.status
+    )
+    return Ending(point, status, steps, history)

@@ -1,0 +1,74 @@
+"""What solvers may ask of a matrix.
+
+No solver indexes A or C. It asks for the five things below, so that a matrix which is never
+formed (a Gram matrix of 100,000 columns, say) is one new class here and nothing else:
+
+- `shape`, `dtype`;
+- `diagonal()` → (n,);
+- `columns(indices)` → (n, k), for distinct or repeated indices;
+- `block(indices)` → (k, k), the principal block;
+- `matvec(x)` → (n,).
+
+Each matrix is symmetric and a pytree.
+"""
+
+import dataclasses
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+from .linalg import product
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["array"], meta_fields=[])
+@dataclasses.dataclass(frozen=True)
+class Dense:
+    """A symmetric array."""
+
+    array: jax.Array
+
+    @property
+    def shape(self):
+        return self.array.shape
+
+    @property
+    def dtype(self):
+        return self.array.dtype
+
+    def diagonal(self):
+        return jnp.diagonal(self.array)
+
+    def columns(self, indices):
+        return self.array[indices].T  # rows are contiguous, and A = A'
+
+    def block(self, indices):
+        return self.array[indices[:, None], indices[None, :]]
+
+    def matvec(self, x):
+        return product(self.array, x)
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=["size", "dtype"])
+@dataclasses.dataclass(frozen=True)
+class Identity:
+    """The identity matrix."""
+
+    size: int
+    dtype: jnp.dtype
+
+    @property
+    def shape(self):
+        return (self.size, self.size)
+
+    def diagonal(self):
+        return jnp.ones(self.size, self.dtype)
+
+    def columns(self, indices):
+        return (jnp.arange(self.size, dtype=indices.dtype)[:, None] == indices[None, :]).astype(self.dtype)
+
+    def block(self, indices):
+        return (indices[:, None] == indices[None, :]).astype(self.dtype)
+
+    def matvec(self, x):
+        return x

@@ -1,0 +1,101 @@
+"""The problem: minimise x'Ax / x'Cx over x ≠ 0 with at most s nonzeros."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import validation
+from .matrices import Dense, Identity
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class Problem:
+    """The pencil (A, C) of min x'Ax / x'Cx.
+
+    **Arguments**
+
+    - `A`: symmetric, (n, n), any inertia. An array, or a matrix of `sgep_jax.matrices`.
+    - `C`: symmetric, (n, n), positive definite; `None` is the identity. It may be singular as a
+      whole (more variables than samples): supports on which it is not definite are skipped.
+
+    Arrays are checked on the host when their values are known, and symmetrised. Under `jit` and
+    `vmap` only shapes are checked; the solution's status tells the rest. The dtype follows the
+    input; integers become the default float.
+
+    A batch of pencils is a problem with batched leaves: `jax.vmap(Problem)(As, Cs)`.
+
+    ```python
+    problem = Problem([[-2.0, 1.0], [1.0, -1.0]])
+    ```
+    """
+
+    def __init__(self, A, C=None):
+        A = _matrix("A", A)
+        C = Identity(A.shape[0], A.dtype) if C is None else _matrix("C", C)
+        validation.same_size(A, C)
+        dtype = jnp.promote_types(A.dtype, C.dtype)
+        self.A, self.C = _cast(A, dtype), _cast(C, dtype)
+        validation.positive_semidefinite("C", self.C)
+
+    @property
+    def size(self) -> int:
+        """n, the number of variables."""
+        return self.A.shape[-1]
+
+    @property
+    def dtype(self):
+        return self.A.dtype
+
+    def scale(self):
+        """A rough size of the eigenvalues, so that tolerances are free of units; NaN if A or C is.
+
+        The largest |A_ii| / C_ii, or how much D^(-1/2) A D^(-1/2) with D = diag(C) lengthens a
+        fixed vector (CCA has a zero diagonal), whichever is larger.
+        """
+        diagonal = self.C.diagonal()
+        usable = diagonal > 0
+        d = jnp.where(usable, jax.lax.rsqrt(jnp.where(usable, diagonal, 1.0)), 0.0)
+        probe = jnp.cos(jnp.arange(self.size, dtype=self.dtype))
+        image = d * self.A.matvec(d * probe)
+        peak = jnp.max(jnp.abs(image))
+        safe = jnp.where(peak > 0, peak, 1.0)  # the squares of huge entries overflow float32
+        stretch = safe * jnp.sqrt(jnp.sum((image / safe) ** 2) / jnp.sum(probe**2))
+        stretch = jnp.where(peak == 0, 0.0, stretch)
+        largest = jnp.maximum(stretch, jnp.max(jnp.abs(self.A.diagonal()) * d * d))
+        finite = jnp.isfinite(largest) & jnp.all(jnp.isfinite(self.C.matvec(probe)))
+        return jnp.where(finite, largest, jnp.nan)
+
+    def __repr__(self):
+        kinds = f"A={type(self.A).__name__}, C={type(self.C).__name__}"
+        return f"Problem(n={self.size}, {kinds}, {jnp.dtype(self.dtype).name})"
+
+    def tree_flatten_with_keys(self):
+        key = jax.tree_util.GetAttrKey
+        return ((key("A"), self.A), (key("C"), self.C)), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        problem = object.__new__(cls)  # leaves may be tracers, batches or placeholders: no checks
+        problem.A, problem.C = children
+        return problem
+
+
+def _matrix(name, value):
+    """`value` as a matrix: arrays are checked and symmetrised, matrices pass."""
+    if all(hasattr(value, part) for part in ("diagonal", "columns", "block", "matvec")):
+        return value
+    if not isinstance(value, jax.Array):
+        value = np.asarray(value)
+    validation.square_real(name, value)
+    array = jnp.asarray(value)
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        array = array.astype(jnp.result_type(float))
+    validation.finite(name, array)
+    validation.symmetric(name, array)
+    return Dense((array + array.T) / 2)
+
+
+def _cast(matrix, dtype):
+    if isinstance(matrix, Identity):
+        return Identity(matrix.size, dtype)
+    return jax.tree.map(lambda leaf: leaf.astype(dtype), matrix)

@@ -1,0 +1,1 @@
+"""The search over the candidate supports of a working set."""

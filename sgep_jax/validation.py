@@ -1,0 +1,163 @@
+"""Checks on the host. Each message names the argument, the rule, the value and the remedy.
+
+Checks of values are skipped for tracers: inside `jit` and `vmap` a `Status` tells instead.
+"""
+
+import numbers
+import operator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .matrices import Dense
+
+
+def is_concrete(value) -> bool:
+    return not isinstance(value, jax.core.Tracer)
+
+
+def square_real(name, array):
+    """Shape (n, n) and a real, numeric dtype."""
+    kind = array.dtype
+    if jnp.issubdtype(kind, jnp.complexfloating):
+        raise TypeError(
+            f"{name} must be real, but its dtype is {kind}. "
+            f"Pass {name}.real if the imaginary part is rounding."
+        )
+    if not (jnp.issubdtype(kind, jnp.number) or jnp.issubdtype(kind, jnp.bool_)):
+        raise TypeError(f"{name} must be numeric, but its dtype is {kind}. Convert it to floats.")
+    if array.ndim == 3:
+        raise ValueError(
+            f"{name} must be one square matrix, but its shape is {array.shape}. "
+            f"For a batch of pencils use jax.vmap(Problem)(As, Cs)."
+        )
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
+        raise ValueError(
+            f"{name} must be square with at least one row, but its shape is {array.shape}. "
+            f"From a table of data, form a covariance first, such as X.T @ X / len(X)."
+        )
+
+
+def finite(name, array):
+    """No NaN, no infinity."""
+    if not is_concrete(array):
+        return
+    bad = ~np.isfinite(np.asarray(array))
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{name} must be finite, but {name}{list(where)} is {np.asarray(array)[where]} "
+            f"({int(bad.sum())} such entries). Remove or impute missing values first."
+        )
+
+
+def symmetric(name, array):
+    """Symmetric up to rounding (a product X'X or `np.corrcoef` is not symmetric to the last bit)."""
+    if not is_concrete(array):
+        return
+    values = np.asarray(array)
+    gap = np.abs(values - values.T)
+    allowed = 1e3 * float(jnp.finfo(values.dtype).eps) * np.abs(values).max(initial=0)
+    if gap.max(initial=0) > allowed:
+        i, j = (int(k) for k in np.unravel_index(gap.argmax(), gap.shape))
+        raise ValueError(
+            f"{name} must be symmetric, but {name}[{i}, {j}] = {values[i, j]} and "
+            f"{name}[{j}, {i}] = {values[j, i]}. Only its symmetric part matters: "
+            f"pass ({name} + {name}.T) / 2 if that is meant."
+        )
+
+
+def same_size(A, C):
+    if A.shape != C.shape:
+        raise ValueError(
+            f"A and C must have the same shape, but A is {A.shape} and C is {C.shape}. "
+            f"Both describe the same variables, in the same order."
+        )
+
+
+def positive_semidefinite(name, matrix):
+    """No clearly negative eigenvalue: one Cholesky with a shift of rounding size.
+
+    Eigenvalues are computed only to word the error.
+    """
+    if not (isinstance(matrix, Dense) and is_concrete(matrix.array)):
+        return
+    values = np.asarray(matrix.array, dtype=np.float64)
+    diagonal = np.diagonal(values)
+    d = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    scaled = values * d[:, None] * d[None, :]
+    shift = 100 * len(values) * float(jnp.finfo(matrix.dtype).eps)
+    try:
+        np.linalg.cholesky(scaled + shift * np.eye(len(values)))
+    except np.linalg.LinAlgError:
+        lowest = np.linalg.eigvalsh(values)[0]
+        raise ValueError(
+            f"{name} must be positive definite (or semidefinite), but its smallest eigenvalue is "
+            f"{lowest:.6g}. If rounding or missing data made it so, add a ridge: "
+            f"{name} + ridge * np.eye({len(values)}) with ridge > {max(-lowest, 0):.3g}."
+        ) from None
+
+
+def sparsity(value, size: int) -> int:
+    """An integer from 1 to n."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        count = operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"sparsity must be an integer, the number of nonzeros allowed, but it is {value!r}."
+        ) from None
+    if not 1 <= count <= size:
+        raise ValueError(
+            f"sparsity must be between 1 and n = {size}, the number of variables, "
+            f"but it is {count}."
+        )
+    return count
+
+
+def start(x, size: int, sparsity: int, lower: float):
+    """Starting points: (n,) or (number, n), at most s nonzeros each, not zero, within the bound."""
+    shape = jnp.shape(x)
+    if len(shape) not in (1, 2) or shape[-1] != size or 0 in shape:
+        raise ValueError(
+            f"start must have shape (n,) = ({size},), or (number of starts, {size}), "
+            f"but its shape is {shape}. Put zeros where a variable is not used."
+        )
+    if not is_concrete(x):
+        return
+    values = np.atleast_2d(np.asarray(x))
+    finite("start", values)
+    most = int((values != 0).sum(axis=1).max())
+    if most > sparsity:
+        raise ValueError(
+            f"start must have at most sparsity = {sparsity} nonzeros, but it has {most}. "
+            f"Keep its {sparsity} largest entries."
+        )
+    if not (values != 0).any(axis=1).all():
+        raise ValueError("start must not be zero: x'Ax / x'Cx is 0/0 there. Leave it out.")
+    if values.min() < lower:
+        raise ValueError(
+            f"start must respect x >= {lower:g}, but its smallest entry is {values.min():g}."
+        )
+
+
+def one_of(owner, name, value, choices):
+    if value not in choices:
+        known = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{owner}({name}=...) must be one of {known}, but it is {value!r}.")
+
+
+def count(owner, name, value, least: int):
+    """A static whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{owner}({name}=...) must be an integer, but it is {value!r}.")
+    if value < least:
+        raise ValueError(f"{owner}({name}=...) must be at least {least}, but it is {value}.")
+
+
+def non_negative(owner, name, value):
+    """A number ≥ 0; tracers pass (tolerances are traced, so that none of them recompiles)."""
+    if isinstance(value, numbers.Real) and not value >= 0:
+        raise ValueError(f"{owner}({name}=...) must not be negative or NaN, but it is {value!r}.")
