@@ -72,7 +72,5 @@ def run(method, problem, start: Point, key) -> Ending:
     )
     last = jnp.where(usable, state.point.objective, jnp.inf)
     history = jnp.where(jnp.arange(method.max_steps + 1, dtype=jnp.int32) <= steps, history, last)
-    status = jnp.where(
-        state.status == Status.RUNNING, jnp.int32(Status.STEP_LIMIT), state.status
-    )
+    status = jnp.where(state.status == Status.RUNNING, jnp.int32(Status.STEP_LIMIT), state.status)
     return Ending(point, status, steps, history)

@@ -65,7 +65,8 @@ class Identity:
         return jnp.ones(self.size, self.dtype)
 
     def columns(self, indices):
-        return (jnp.arange(self.size, dtype=indices.dtype)[:, None] == indices[None, :]).astype(self.dtype)
+        every = jnp.arange(self.size, dtype=indices.dtype)
+        return (every[:, None] == indices[None, :]).astype(self.dtype)
 
     def block(self, indices):
         return (indices[:, None] == indices[None, :]).astype(self.dtype)

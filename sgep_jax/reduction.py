@@ -58,5 +58,6 @@ def reduce(problem, point: Point, block: Block, theta) -> Reduced:
     weight = theta * jnp.diagonal(C)[:k]
     edge = -weight * x
     proximal = A.at[jnp.arange(k), jnp.arange(k)].add(weight)
-    proximal = proximal.at[:k, k].add(edge).at[k, :k].add(edge).at[k, k].add(jnp.sum(weight * x * x))
+    proximal = proximal.at[:k, k].add(edge).at[k, :k].add(edge)
+    proximal = proximal.at[k, k].add(jnp.sum(weight * x * x))
     return Reduced(A, C, proximal, current)

@@ -22,7 +22,7 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
     x may be zero: then the best single column comes first. Where C is definite on no support of
     this size, the objective is inf.
     """
-    n, dtype = problem.size, problem.dtype
+    dtype = problem.dtype
     a, c = problem.A.diagonal(), problem.C.diagonal()
     x = jnp.maximum(x, lower)
     wanted = largest(x, sparsity)

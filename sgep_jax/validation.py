@@ -53,7 +53,7 @@ def finite(name, array):
 
 
 def symmetric(name, array):
-    """Symmetric up to rounding (a product X'X or `np.corrcoef` is not symmetric to the last bit)."""
+    """Symmetric up to rounding: `np.corrcoef` is not symmetric to the last bit."""
     if not is_concrete(array):
         return
     values = np.asarray(array)

@@ -61,7 +61,7 @@ def descend(A, C, x, *, lower, sweeps: int, movable=None, order: str = "cyclic",
         def visit(i, state):
             return update(choose(i, subkey, *state), *state)
 
-        x, Ax, Cx = lax.fori_loop(0, size, visit, (x, product(A, x), product(C, x)))
+        x, _, Cx = lax.fori_loop(0, size, visit, (x, product(A, x), product(C, x)))
         norm = product(x, Cx)
         x = x * lax.rsqrt(jnp.where(norm > 0, norm, 1.0))
         new = product(x, product(A, x)) / product(x, product(C, x))
