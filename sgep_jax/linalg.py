@@ -25,6 +25,12 @@ def definite_tolerance(size: int, dtype) -> float:
     return 10 * max(size, 1) * float(jnp.finfo(dtype).eps)
 
 
+def is_definite(C):
+    """Whether C is positive definite beyond rounding, whatever the units of its variables."""
+    _, definite = _unit_cholesky(C)
+    return definite
+
+
 class Whitening(NamedTuple):
     """A factor F with F'CF = I, and whether C is positive definite (F is finite either way)."""
 
@@ -37,18 +43,22 @@ def whiten(C) -> Whitening:
 
     Unit diagonal first, so that neither the units of the variables nor a tiny C matter.
     """
-    size = C.shape[-1]
-    diagonal = jnp.diagonal(C)
-    positive = jnp.all(diagonal > 0)
-    d = jnp.where(diagonal > 0, lax.rsqrt(jnp.where(diagonal > 0, diagonal, 1.0)), 1.0)
-    scaled = d[:, None] * C * d[None, :]
-    L = jnp.linalg.cholesky(scaled, symmetrize_input=False)
-    pivots = jnp.diagonal(L) ** 2
-    definite = positive & jnp.all(pivots > definite_tolerance(size, C.dtype))  # NaN compares false
-    identity = jnp.eye(size, dtype=C.dtype)
+    (d, L), definite = _unit_cholesky(C)
+    identity = jnp.eye(C.shape[-1], dtype=C.dtype)
     L = jnp.where(definite, L, identity)
     inverse = jax.scipy.linalg.solve_triangular(L, identity, lower=True)
     return Whitening(d[:, None] * inverse.T, definite)
+
+
+def _unit_cholesky(C):
+    """D = diag(C)^(-1/2), the Cholesky factor of DCD, and whether C is definite."""
+    diagonal = jnp.diagonal(C)
+    positive = diagonal > 0
+    d = jnp.where(positive, lax.rsqrt(jnp.where(positive, diagonal, 1.0)), 1.0)
+    L = jnp.linalg.cholesky(d[:, None] * C * d[None, :], symmetrize_input=False)
+    pivots = jnp.diagonal(L) ** 2
+    tolerance = definite_tolerance(C.shape[-1], C.dtype)
+    return (d, L), jnp.all(positive) & jnp.all(pivots > tolerance)  # NaN compares false
 
 
 def lowest_pair(A, C):

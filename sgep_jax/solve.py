@@ -73,7 +73,7 @@ def best_of(endings, size: int) -> Solution:
     return Solution(
         x=dense(point, size),
         objective=point.objective,
-        support=point.support,
+        support=jnp.sort(point.support),
         status=jnp.where(failed, jnp.maximum(status, Status.NOT_FINITE), status),
         num_steps=num_steps,
         history=history,

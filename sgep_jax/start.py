@@ -24,13 +24,13 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
     """
     dtype = problem.dtype
     a, c = problem.A.diagonal(), problem.C.diagonal()
-    x = jnp.maximum(x, lower)
+    x = jnp.maximum(x, lower).astype(dtype)
     wanted = largest(x, sparsity)
+    x = jnp.zeros_like(x).at[wanted].set(x[wanted])
     tolerance = definite_tolerance(sparsity, dtype)
 
     def add(slot, carry):
-        x, Ax, Cx, factor, support, used = carry
-        left = c - jnp.sum(factor * factor, axis=1)  # variance not explained by the support
+        x, Ax, Cx, factor, left, support, used = carry
         allowed = ~used & (left > tolerance * c)
 
         j = wanted[slot]
@@ -44,26 +44,29 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
         column = problem.C.columns(j[None])[:, 0]
         direction = column - jnp.matmul(factor, factor[j], precision=HIGHEST)
         pivot = jnp.where(left[j] > 0, left[j], 1.0)
-        factor = factor.at[:, slot].set(jnp.where(found, direction * lax.rsqrt(pivot), 0.0))
+        direction = jnp.where(found, direction * lax.rsqrt(pivot), 0.0)
+        factor = factor.at[:, slot].set(direction)
+        left = left - direction * direction
 
         keep = jnp.where(given, 1.0, jnp.where(best.unbounded[j], 0.0, 1.0)).astype(dtype)
         step = jnp.where(given, 0.0, jnp.where(best.unbounded[j], 1.0, best.step[j]))
         x = (keep * x).at[j].add(step)
         Ax = keep * Ax + step * problem.A.columns(j[None])[:, 0]
         Cx = keep * Cx + step * column
-        return x, Ax, Cx, factor, support.at[slot].set(j), used.at[j].set(True)
+        return x, Ax, Cx, factor, left, support.at[slot].set(j), used.at[j].set(True)
 
     zero = 0 * a  # every carry is derived from the inputs: explicit meshes demand it
-    x = x.astype(dtype) + zero
+    x = x + zero
     carry = (
         x,
         problem.A.matvec(x),
         problem.C.matvec(x),
         zero[:, None] * jnp.ones((1, sparsity), dtype),
+        c + zero,  # variance not explained by the support
         jnp.zeros(sparsity, jnp.int32),
         zero != 0,
     )
-    x, Ax, Cx, factor, support, _ = lax.fori_loop(0, sparsity, add, carry)
+    x, Ax, Cx, factor, _, support, _ = lax.fori_loop(0, sparsity, add, carry)
     xAx, xCx = jnp.vdot(x, Ax, precision=HIGHEST), jnp.vdot(x, Cx, precision=HIGHEST)
     complete = jnp.all(jnp.any(factor != 0, axis=0))
     usable = complete & (xCx > 0)

@@ -39,9 +39,8 @@ def largest(x, count: int):
 
 
 def normalise(point: Point, norm) -> Point:
-    """x'Cx = 1 and the largest |loading| positive, given `norm` = x'Cx; the order is by index."""
-    order = jnp.argsort(point.support)
-    support, loadings = point.support[order], point.loadings[order]
+    """x'Cx = 1 and the largest |loading| positive, given `norm` = x'Cx."""
+    support, loadings = point.support, point.loadings
     lead = loadings[jnp.argmax(jnp.abs(loadings))]
     scale = jnp.where(norm > 0, lax.rsqrt(jnp.where(norm > 0, norm, 1.0)), 1.0)
     return Point(support, loadings * scale * jnp.where(lead < 0, -1.0, 1.0), point.objective)

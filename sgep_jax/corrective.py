@@ -1,0 +1,116 @@
+"""Corrective exchange scores: drop i, add j, *re-optimise everything*, for all pairs at once.
+
+Let x be the lowest generalized eigenvector on the support S, α its value (x'Cx = 1), W = A − αC,
+w_j = W_Sj and G₀ the inverse of W_SS on the C-complement of x (W_SS x = 0). The lowest value of
+[z; 1]'W[z; 1] over z ∈ R^S with z_i = 0 is, by one Lagrange multiplier μ for z_i,
+
+    μ = x'w_j / x_i,   z = −G₀(w_j − μe_i) + κx,   κ = ((G₀w_j)_i − μ(G₀)_ii) / x_i,
+    σ_ij = W_jj − w_j'G₀w_j + μ(G₀w_j)_i + κ x'w_j.
+
+σ_ij is the last pivot of W on the exchanged support, so it is negative exactly when that support
+has a value below α (Sylvester). One Newton step on σ_ij(α) = 0 lowers α by
+
+    −σ_ij / [z; 1]'C[z; 1] ≈ −σ_ij / (C_jj + κ²),
+
+which is what pairs are ranked by: it is in the units of the objective, σ is not.
+
+No eigendecomposition: with y = C_SS x and τ > 0 the matrix K = W_SS + τyy' is positive definite
+when x is the only lowest eigenvector, and G₀ = K^(-1) − xx'/τ.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from .fractional import minimise_fraction
+from .linalg import is_definite, product, quadratic
+from .supports import Point, membership, normalise
+
+
+class Exchanges(NamedTuple):
+    """For all pairs: `pivot` (s, n) is σ, `change` (s, n) the estimated change of the objective;
+    inf where j is in the support."""
+
+    pivot: jax.Array
+    change: jax.Array
+
+
+def exchanges(problem, point: Point, scale) -> Exchanges:
+    """σ and the estimated change for all pairs; O(n s²), one product of (s, s) by (s, n).
+
+    `point` must be polished. Loadings that are nearly zero are treated as tiny: dropping such a
+    coordinate is free.
+    """
+    S, x, alpha = point.support, point.loadings, point.objective
+    eps = jnp.finfo(problem.dtype).eps
+    C_S = problem.C.columns(S)
+    W_S = problem.A.columns(S) - alpha * C_S
+    a, c = problem.A.diagonal(), problem.C.diagonal()
+    W_SS, C_SS = W_S[S], C_S[S]
+
+    y = product(C_SS, x)
+    K = W_SS + scale * (y[:, None] * y[None, :])
+    rounding = 100 * eps * scale * c[S]  # λ₂ ≈ λ₁: G₀ is large but finite
+    K = K + jnp.diag(rounding)
+    factor = jnp.linalg.cholesky(K, symmetrize_input=False)
+    inverse = jax.scipy.linalg.cho_solve((factor, True), jnp.eye(S.shape[0], dtype=x.dtype))
+    G = inverse - (x[:, None] * x[None, :]) / scale
+
+    tiny = eps * jnp.max(jnp.abs(x))
+    x_i = jnp.where(jnp.abs(x) > tiny, x, tiny)[:, None]
+    H = product(G, W_S.T)  # G₀w_j
+    xw = product(W_S, x)[None, :]
+    mu = xw / x_i
+    kappa = (H - mu * jnp.diagonal(G)[:, None]) / x_i
+    curvature = (a - alpha * c) - jnp.sum(W_S.T * H, axis=0)
+    pivot = curvature[None, :] + mu * H + kappa * xw
+    pivot = jnp.where(jnp.isnan(pivot), jnp.inf, pivot)
+    change = pivot / (c[None, :] + kappa * kappa)
+    inside = membership(S, problem.size)[None, :] | (c <= 0)[None, :]
+    return Exchanges(
+        jnp.where(inside, jnp.inf, pivot),
+        jnp.where(inside | jnp.isnan(change), jnp.inf, change),
+    )
+
+
+def exchanged(problem, point: Point, position, added, scale) -> Point:
+    """The exact point after dropping the coordinate at `position` and adding `added`.
+
+    Newton's method on the last pivot σ(α) of W on the new support, which is concave and falling
+    below the lowest eigenvalue of the others: from the right it descends monotonically and
+    quadratically to the new lowest eigenvalue (Dinkelbach's iteration). A step costs one Cholesky
+    factorization and ends with the best combination of its direction and e_j (Lemma 1), without
+    which it would creep away from the pole at x_i = 0. The objective is inf where C is not
+    definite on the new support, or where the exchange does not lower the objective.
+    """
+    support = point.support.at[position].set(added)
+    A, C = problem.A.block(support), problem.C.block(support)
+    rounding = 100 * jnp.finfo(problem.dtype).eps * scale
+    unit = (jnp.arange(support.shape[0], dtype=jnp.int32) == position).astype(A.dtype)
+    others = (1 - unit)[:, None] * (1 - unit)[None, :]
+
+    def newton(carry):
+        count, _, alpha, _ = carry
+        W = A - alpha * C
+        factor = jnp.linalg.cholesky(
+            others * W + jnp.diag(unit * jnp.abs(jnp.diagonal(W))), symmetrize_input=False
+        )
+        z = -jax.scipy.linalg.cho_solve((factor, True), (1 - unit) * W[:, position])
+        best = minimise_fraction(
+            A[position, position], product(A[position], z), quadratic(A, z) / 2,
+            C[position, position], product(C[position], z), quadratic(C, z) / 2,
+        )  # fmt: skip
+        x = jnp.where(best.unbounded, unit, z + best.step * unit)
+        return count + 1, x, best.value, alpha - best.value > rounding / 10
+
+    def unfinished(carry):
+        return carry[3] & (carry[0] < 20)
+
+    alpha = point.objective - rounding
+    start = (jnp.int32(0), 0 * point.loadings, alpha, jnp.isfinite(alpha))
+    _, x, value, _ = lax.while_loop(unfinished, newton, start)
+    usable = is_definite(C) & (value < alpha)  # NaN compares false
+    point = Point(support, x, jnp.where(usable, value, jnp.inf))
+    return normalise(point, quadratic(C, x))
