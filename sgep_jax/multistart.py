@@ -184,7 +184,8 @@ def merge(pool: Point, points: Point) -> Point:
     both = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), pool, points)
     value = both.objective
     place = jnp.arange(len(value), dtype=jnp.int32)
-    near = jnp.abs(value[:, None] - value[None, :]) <= SAME * jnp.abs(value[None, :])
+    near = jnp.abs(value[:, None] - value[None, :]) <= SAME * jnp.abs(value[:, None])
+    near &= jnp.isfinite(value)[:, None]
     repeated = jnp.any(near & (place[None, :] < place[:, None]), axis=1)
     both = both._replace(objective=jnp.where(repeated, jnp.inf, value))
     order = lax.top_k(-both.objective, size)[1]
