@@ -12,6 +12,9 @@ Deviations from the paper (the mathematical corrections are listed where they be
    the search goes on from there as long as some D_ij < 0, so that the answer is block-2 optimal.
 5. A point is replaced only by a lower one.
 6. The random part may be stratified, and by default is.
+
+Beyond the paper: `subproblem="inertia"`, `rest="free"` and `scores="corrective"`; see
+`search/inertia.py`, `reduction.py` and `corrective.py`.
 """
 
 import dataclasses
@@ -24,15 +27,18 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import validation, working_set
-from .linalg import quadratic, whiten
+from .corrective import exchanges
+from .linalg import product, quadratic, whiten
 from .polish import polish, polish_nonnegative
-from .reduction import Block, reduce
-from .search import bisection, coordinate_descent
+from .reduction import Block, free_rest, frozen_rest, reduce
+from .search import bisection, coordinate_descent, inertia
 from .search.enumerate import best_support
 from .solution import Status
 from .supports import Point, normalise
 
-SUBPROBLEMS = ("bisection", "coordinate")
+SUBPROBLEMS = ("inertia", "bisection", "coordinate")
+RESTS = ("frozen", "free")
+SCORES = ("paper", "corrective")
 DRAWS = ("stratified", "uniform")
 
 
@@ -50,7 +56,7 @@ class DecompositionState(NamedTuple):
     jax.tree_util.register_dataclass,
     data_fields=["theta", "tolerance"],
     meta_fields=[
-        "random", "swap", "subproblem", "draw", "order", "lower", "window", "max_steps", "chunk",
+        "random", "swap", "subproblem", "rest", "scores", "draw", "order", "lower", "window", "max_steps", "chunk",
     ],
 )  # fmt: skip
 @dataclasses.dataclass(frozen=True)
@@ -62,8 +68,12 @@ class Decomposition:
 
     - `random`: i, coordinates drawn at random.
     - `swap`: j, coordinates chosen by their best exchange; even.
-    - `subproblem`: how a candidate support is solved. `"bisection"` is exact; `"coordinate"` is
-      coordinate descent, which can keep a lower bound.
+    - `subproblem`: how the block's supports are searched. `"inertia"` and `"bisection"` are exact,
+      the former much faster; `"coordinate"` is coordinate descent, which can keep a lower bound.
+    - `rest`: the loadings of the support outside the block are `"frozen"` up to a common factor,
+      as in the paper, or `"free"`, re-optimised with each candidate (inertia only).
+    - `scores`: exchanges are ranked with all other loadings held (`"paper"`, D_ij) or re-optimised
+      (`"corrective"`, which needs a free rest).
     - `draw`: `"stratified"` or the paper's `"uniform"`; see `working_set.py`.
     - `order`: `"cyclic"`, `"random"` or `"gauss-southwell"`, for coordinate descent.
     - `lower`: 0 for x ≥ 0 (coordinate descent only), -inf for no bound. f does not change when x
@@ -80,6 +90,8 @@ class Decomposition:
     random: int = 6
     swap: int = 6
     subproblem: str = "bisection"
+    rest: str = "frozen"
+    scores: str = "paper"
     draw: str = "stratified"
     order: str = "cyclic"
     lower: float = -math.inf
@@ -105,6 +117,8 @@ class Decomposition:
                 f"{self.random + self.swap}; the search visits every support of the block."
             )
         validation.one_of(name, "subproblem", self.subproblem, SUBPROBLEMS)
+        validation.one_of(name, "rest", self.rest, RESTS)
+        validation.one_of(name, "scores", self.scores, SCORES)
         validation.one_of(name, "draw", self.draw, DRAWS)
         validation.one_of(name, "order", self.order, coordinate_descent.ORDERS)
         if self.lower not in (-math.inf, 0.0):
@@ -117,10 +131,26 @@ class Decomposition:
             raise ValueError(
                 f"{name}(lower=0) needs subproblem='coordinate', but it is {self.subproblem!r}."
             )
+        if self.rest == "free" and self.subproblem != "inertia":
+            raise ValueError(
+                f"{name}(rest='free') needs subproblem='inertia', but it is {self.subproblem!r}."
+            )
+        if self.scores == "corrective" and self.rest != "free":
+            raise ValueError(
+                f"{name}(scores='corrective') needs rest='free', but it is {self.rest!r}: the "
+                f"scores hold at points whose loadings are optimal on their support."
+            )
+        if self.subproblem == "inertia" and self.draw == "uniform":
+            raise ValueError(
+                f"{name}(subproblem='inertia') needs draw='stratified', which fixes the number of "
+                f"support coordinates in a block, but it is 'uniform'."
+            )
         validation.non_negative(name, "theta", self.theta)
         validation.non_negative(name, "tolerance", self.tolerance)
 
     def init(self, problem, point: Point, key) -> DecompositionState:
+        if self.rest == "free":
+            point = polish(problem, point)
         scale = problem.scale()
         gains = jnp.zeros(self.window, problem.dtype) + 0 * scale
         status = jnp.int32(Status.RUNNING)
@@ -138,19 +168,22 @@ class Decomposition:
 
         scores, improvable = None, jnp.zeros_like(stalled)
         if size.swap_in:
-            scores = working_set.exchange_values(problem, point, self.lower)
-            improvable = jnp.min(scores) < point.objective - self._rounding(state.scale, point)
+            scores = self._scores(problem, point, state.scale)
+            improvable = jnp.min(scores) < -self._rounding(state.scale, point)
         choose = working_set.select if self.draw == "stratified" else working_set.select_uniform
         block = choose(key_set, point, scores, size, n)
         found = self._search(problem, point, block, size, state.scale, key_search)
 
+        ended = stalled & ~improvable
+        if self._ending(size, n) == Status.OPTIMAL:
+            ended |= True  # one search of all supports is the proof
         lower = found.objective < point.objective
         new = jax.tree.map(lambda new, old: jnp.where(lower, new, old), found, point)
         size_f = jnp.maximum(jnp.abs(point.objective), self._rounding(state.scale, point))
         gain = (point.objective - new.objective) / jnp.where(size_f > 0, size_f, 1.0)
         return DecompositionState(
             point=new,
-            status=jnp.where(stalled & ~improvable, jnp.int32(self._ending(size)), state.status),
+            status=jnp.where(ended, jnp.int32(self._ending(size, n)), state.status),
             scale=state.scale,
             gains=jnp.roll(state.gains, 1).at[0].set(gain),
             filled=jnp.where(stalled, 0, state.filled) + 1,
@@ -160,8 +193,17 @@ class Decomposition:
         """The exact loadings on the final support."""
         return polish_nonnegative(problem, point) if self.lower == 0 else polish(problem, point)
 
-    def _ending(self, size) -> Status:
-        return Status.CONVERGED
+    def _ending(self, size, n: int) -> Status:
+        """What has been shown when the search stops."""
+        if self.rest == "free" and size.total == n:
+            return Status.OPTIMAL
+        return Status.BLOCK_OPTIMAL if self.scores == "corrective" else Status.CONVERGED
+
+    def _scores(self, problem, point: Point, scale):
+        """(s, n): the change of the objective by each exchange, exactly or as estimated."""
+        if self.scores == "corrective":
+            return exchanges(problem, point, scale).change
+        return working_set.exchange_values(problem, point, self.lower) - point.objective
 
     def _rounding(self, scale, point):
         return 100 * jnp.finfo(scale.dtype).eps * jnp.maximum(jnp.abs(point.objective), scale)
@@ -170,7 +212,30 @@ class Decomposition:
         """The best point that differs from this one only within the block."""
         k, s = block.indices.shape[0], point.support.shape[0]
         width = min(k, s)
-        reduced = reduce(problem, point, block, self.theta * scale)
+        if self.rest == "free":
+            reduced = reduce(problem, point, block, free_rest(point, block, s - size.inside), 0.0)
+        else:
+            reduced = reduce(problem, point, block, frozen_rest(point, block), self.theta * scale)
+        if self.subproblem == "inertia":
+            found = inertia.search(
+                reduced.proximal, reduced.C, k, size.inside, point.objective,
+                self._rounding(scale, point),
+            )  # fmt: skip
+        else:
+            found = self._enumerate(reduced, k, width, block, size, key)
+        coefficients = jnp.zeros(k, problem.dtype)
+        slots = jnp.where(found.present, found.positions, k)
+        chosen, rest = found.vector[: len(slots)], found.vector[len(slots) :]
+        coefficients = coefficients.at[slots].set(chosen, mode="drop")
+        coefficients = jnp.concatenate([coefficients, rest])
+        norm = quadratic(reduced.C, coefficients)
+        value = quadratic(reduced.A, coefficients) / jnp.where(norm > 0, norm, 1.0)
+        usable = jnp.isfinite(found.value) & (norm > 0)
+        value = jnp.where(usable, value, jnp.inf)
+        return assemble(point, block, found, product(reduced.rest, rest), value, norm)
+
+    def _enumerate(self, reduced, k, width, block: Block, size, key):
+        """Every candidate support solved by itself."""
 
         def solve_candidate(positions, present):
             if self.subproblem == "bisection":
@@ -179,14 +244,7 @@ class Decomposition:
 
         count = size.inside if self.draw == "stratified" else block.count
         total = math.comb(k, width if self.draw == "stratified" else min(width, k // 2))
-        found = best_support(k, count, width, min(self.chunk, total), solve_candidate)
-        vector = jnp.zeros(k + 1, problem.dtype).at[k].set(found.vector[-1])
-        slots = jnp.where(found.present, found.positions, k + 1)
-        vector = vector.at[slots].set(found.vector[:-1], mode="drop")
-        norm = quadratic(reduced.C, vector)
-        value = quadratic(reduced.A, vector) / jnp.where(norm > 0, norm, 1.0)
-        usable = jnp.isfinite(found.value) & (norm > 0)
-        return assemble(point, block, found, jnp.where(usable, value, jnp.inf), norm)
+        return best_support(k, count, width, min(self.chunk, total), solve_candidate)
 
     def _descend(self, reduced, positions, present, key):
         order = jnp.append(positions, reduced.C.shape[0] - 1)
@@ -206,17 +264,16 @@ class Decomposition:
         return jnp.where(definite, value, jnp.inf), x
 
 
-def assemble(point: Point, block: Block, found, value, norm) -> Point:
-    """The new point: what the search chose within B, and what was kept outside it.
+def assemble(point: Point, block: Block, found, rest, value, norm) -> Point:
+    """The new point: what the search chose within B, and the `rest` (s,) outside it.
 
     Exactly s indices: should fewer be in use, old ones fill up with zero loadings.
     """
     s = point.support.shape[0]
     in_block = jnp.any(point.support[:, None] == block.indices[None, :], axis=1)
     chosen = block.indices[found.positions]
-    rest = jnp.where(block.kept, point.loadings * found.vector[-1], 0.0)
     indices = jnp.concatenate([chosen, point.support])
-    loadings = jnp.concatenate([found.vector[:-1], rest])
+    loadings = jnp.concatenate([found.vector[: len(chosen)], rest])
     rank = jnp.concatenate(
         [jnp.where(found.present, 0, 3), jnp.where(block.kept, 0, jnp.where(in_block, 2, 1))]
     )

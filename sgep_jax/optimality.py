@@ -9,7 +9,7 @@ from jax import lax
 
 from . import validation, working_set
 from .linalg import product, quadratic
-from .reduction import reduce
+from .reduction import frozen_rest, reduce
 from .search import bisection
 from .search.enumerate import best_support
 from .supports import Point, largest, normalise, unrank
@@ -55,7 +55,7 @@ def _measure(problem, x, key, k, sparsity, max_blocks):
 
     def distance(indices):
         block = working_set.block_of(indices, point)
-        reduced = reduce(problem, point, block, 0.0)
+        reduced = reduce(problem, point, block, frozen_rest(point, block), 0.0)
         width = min(k, sparsity)
         total = max(math.comb(k, count) for count in range(width + 1))
         found = best_support(

@@ -30,34 +30,55 @@ class Block(NamedTuple):
 
 
 class Reduced(NamedTuple):
-    """The pencil in the basis, B's coordinates first, and the current point's coordinates in it.
+    """The pencil in the basis, B's coordinates first.
 
-    `proximal` is A with the proximal term; it is what a search minimises. `A` gives f itself.
+    `proximal` is A with the proximal term; it is what a search minimises, A gives f itself.
+    `current` is the current point in the basis. `rest` (s, r): the basis columns of the rest, by
+    support position.
     """
 
     A: jax.Array
     C: jax.Array
     proximal: jax.Array
     current: jax.Array
+    rest: jax.Array
 
 
-def reduce(problem, point: Point, block: Block, theta) -> Reduced:
-    """The frozen pencil, (k + 1) × (k + 1). θ is relative: it multiplies diag(C), so that the
-    units of the variables do not matter, and the caller scales it by the problem."""
-    k, s, dtype = block.indices.shape[0], point.support.shape[0], problem.dtype
+def frozen_rest(point: Point, block: Block):
+    """One column, x_N."""
+    return jnp.where(block.kept, point.loadings, 0.0)[:, None]
+
+
+def free_rest(point: Point, block: Block, count: int):
+    """A unit column for each of the `count` support positions that stay."""
+    positions = jnp.nonzero(block.kept, size=count)[0]
+    return jnp.zeros((len(point.support), count), point.loadings.dtype).at[
+        positions, jnp.arange(count)
+    ].set(1.0)
+
+
+def reduce(problem, point: Point, block: Block, rest, theta) -> Reduced:
+    """The pencil in the basis of B and `rest` (s, r).
+
+    θ multiplies diag(C), so that the units of the variables do not matter; the caller scales it
+    by the problem. It is for a frozen rest, and 0 otherwise.
+    """
+    k, dtype = block.indices.shape[0], problem.dtype
+    s, r = rest.shape
     indices = jnp.concatenate([block.indices, point.support])
-    rest = jnp.where(block.kept, point.loadings, 0.0)
-    basis = jnp.zeros((k + s, k + 1), dtype)
-    basis = basis.at[jnp.arange(k), jnp.arange(k)].set(1.0).at[k:, k].set(rest)
+    basis = jnp.zeros((k + s, k + r), dtype)
+    basis = basis.at[jnp.arange(k), jnp.arange(k)].set(1.0).at[k:, k:].set(rest)
     A = product(basis.T, product(problem.A.block(indices), basis))
     C = product(basis.T, product(problem.C.block(indices), basis))
 
     same = block.indices[:, None] == point.support[None, :]
     x = jnp.sum(jnp.where(same, point.loadings[None, :], 0.0), axis=1)  # x_B
-    current = jnp.append(x, jnp.ones((), dtype))
-    weight = theta * jnp.diagonal(C)[:k]
-    edge = -weight * x
-    proximal = A.at[jnp.arange(k), jnp.arange(k)].add(weight)
-    proximal = proximal.at[:k, k].add(edge).at[k, :k].add(edge)
-    proximal = proximal.at[k, k].add(jnp.sum(weight * x * x))
-    return Reduced(A, C, proximal, current)
+    current = jnp.concatenate([x, jnp.ones(r, dtype)])
+    proximal = A
+    if r == 1:
+        weight = theta * jnp.diagonal(C)[:k]
+        edge = -weight * x
+        proximal = A.at[jnp.arange(k), jnp.arange(k)].add(weight)
+        proximal = proximal.at[:k, k].add(edge).at[k, :k].add(edge)
+        proximal = proximal.at[k, k].add(jnp.sum(weight * x * x))
+    return Reduced(A, C, proximal, current, rest)
