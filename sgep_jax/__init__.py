@@ -3,20 +3,24 @@
 from . import datasets
 from .baselines.exhaustive import Exhaustive
 from .decomposition import Decomposition
+from .multistart import Multistart
 from .optimality import block_optimality
 from .problem import Problem
 from .solution import Solution, SolveError, Status
 from .solve import solve
+from .swap_search import SwapSearch
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Decomposition",
     "Exhaustive",
+    "Multistart",
     "Problem",
     "Solution",
     "SolveError",
     "Status",
+    "SwapSearch",
     "block_optimality",
     "datasets",
     "solve",

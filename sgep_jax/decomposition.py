@@ -56,7 +56,8 @@ class DecompositionState(NamedTuple):
     jax.tree_util.register_dataclass,
     data_fields=["theta", "tolerance"],
     meta_fields=[
-        "random", "swap", "subproblem", "rest", "scores", "draw", "order", "lower", "window", "max_steps", "chunk",
+        "random", "swap", "subproblem", "rest", "scores", "draw", "order", "lower",
+        "window", "max_steps", "chunk",
     ],
 )  # fmt: skip
 @dataclasses.dataclass(frozen=True)
@@ -162,9 +163,10 @@ class Decomposition:
         size = working_set.sizes(n, s, self.random, self.swap)
 
         stalled = (state.filled >= self.window) & (jnp.mean(state.gains) <= self.tolerance)
-        point = lax.cond(
-            stalled, lambda point: self.finish(problem, point), lambda point: point, state.point
-        )
+        point = state.point
+        if self.rest == "frozen":
+            finish = partial(self.finish, problem)
+            point = lax.cond(stalled, finish, lambda point: point, point)
 
         scores, improvable = None, jnp.zeros_like(stalled)
         if size.swap_in:
@@ -190,7 +192,9 @@ class Decomposition:
         )
 
     def finish(self, problem, point: Point) -> Point:
-        """The exact loadings on the final support."""
+        """The exact loadings on the final support; with a free rest they always are."""
+        if self.rest == "free":
+            return point
         return polish_nonnegative(problem, point) if self.lower == 0 else polish(problem, point)
 
     def _ending(self, size, n: int) -> Status:

@@ -9,7 +9,8 @@ is, in turn,
 - crossed: what two of the best points share, filled up at random from what they do not.
 
 It ends when fresh starts have met the best value `confirmations` times, or when `patience` starts
-in a row brought nothing better, or after `max_starts`.
+in a row brought nothing better, or after `max_starts`. The best point is then refined by blocks of
+coordinates (`decomposition.py`), which can exchange several variables at once.
 """
 
 import dataclasses
@@ -23,9 +24,10 @@ import numpy as np
 from jax import lax
 
 from . import validation
-from .loop import Ending
+from .decomposition import Decomposition
+from .loop import Ending, run
 from .solution import Status
-from .start import complete
+from .start import Fresh, complete, lowest_ranks
 from .supports import Point, membership
 from .swap_search import SwapSearch, SwapState
 
@@ -42,20 +44,27 @@ class Search(NamedTuple):
     pool: Point
     rounds: jax.Array
     ended: jax.Array
+    found: jax.Array
     confirmed: jax.Array
     unimproved: jax.Array
     steps: jax.Array
     history: jax.Array
 
 
+REFINE = Decomposition(
+    random=6, swap=6, subproblem="inertia", rest="free", scores="corrective",
+    tolerance=0.0, window=10, max_steps=200,
+)  # fmt: skip
+
+
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["confirmations", "patience", "max_starts"],
-    meta_fields=["local", "lanes", "elite", "max_steps"],
+    data_fields=["local", "refine", "confirmations", "patience", "max_starts"],
+    meta_fields=["lanes", "elite", "max_steps"],
 )
 @dataclasses.dataclass(frozen=True)
 class Multistart:
-    """Adaptive multistart of a `SwapSearch`; see the top of `multistart.py`.
+    """The default: an adaptive multistart of a `SwapSearch`, then `refine`; see `multistart.py`.
 
     - `lanes`: local searches that advance side by side.
     - `elite`: how many of the best points new starts are made from.
@@ -64,6 +73,7 @@ class Multistart:
     """
 
     local: SwapSearch = dataclasses.field(default_factory=SwapSearch)
+    refine: Decomposition = REFINE
     lanes: int = 16
     elite: int = 8
     confirmations: int = 12
@@ -77,8 +87,18 @@ class Multistart:
         for field in ("lanes", "elite", "max_steps"):
             validation.count("Multistart", field, getattr(self, field), 1)
 
+    def exactly(self, number: int) -> "Multistart":
+        """The same with a given number of starts."""
+        return dataclasses.replace(
+            self,
+            lanes=min(self.lanes, number),
+            confirmations=number + 1,
+            patience=number + 1,
+            max_starts=number,
+        )
+
     def search(self, problem, sparsity: int, given, key):
-        """All starts; returns the best `Ending`, how many starts ended, how many met the best."""
+        """The best `Ending` of all starts, how many starts ended, how many at the best value."""
         starts = Starts(problem, sparsity, given, key)
         scale = problem.scale()
         zero = jnp.int32(0)
@@ -92,24 +112,29 @@ class Multistart:
             pool=jax.tree.map(partial(_repeat, self.elite), nothing),
             rounds=zero,
             ended=zero,
+            found=zero,
             confirmed=zero,
             unimproved=zero,
             steps=zero,
             history=jnp.full(self.max_steps + 1, jnp.inf, problem.dtype) + 0 * scale,
         )
         search = lax.while_loop(self._unfinished, partial(self._round, problem, starts), search)
-        point = first(search.pool)
-        found = jnp.isfinite(point.objective)
+        best = first(search.pool)
+        refined = run(self.refine, problem, best, key)
+        better = refined.point.objective < best.objective - SAME * jnp.abs(best.objective)
+        history = jnp.full(self.refine.max_steps, refined.history[-1], problem.dtype)
+        history = jnp.concatenate([search.history, history])
+        history = lax.dynamic_update_slice(history, refined.history, (search.steps,))
+        late = jnp.arange(len(history), dtype=jnp.int32) > search.steps + refined.num_steps
+        history = jnp.where(late, refined.history[-1], history)
+        limited = search.steps >= self.max_steps
         status = jnp.where(
-            jnp.isnan(scale),
-            jnp.int32(Status.NOT_FINITE),
-            jnp.where(
-                found,
-                jnp.where(search.steps < self.max_steps, Status.SWAP_OPTIMAL, Status.STEP_LIMIT),
-                jnp.int32(Status.NO_DEFINITE_SUPPORT),
-            ).astype(jnp.int32),
+            limited & (refined.status == Status.BLOCK_OPTIMAL), Status.STEP_LIMIT, refined.status
         )
-        return Ending(point, status, search.steps, search.history), search.ended, search.confirmed
+        ending = Ending(
+            refined.point, status.astype(jnp.int32), search.steps + refined.num_steps, history
+        )
+        return ending, search.ended, jnp.where(better, 1, search.found)
 
     def _start(self, problem, sparsity, seed) -> SwapState:
         start = complete(problem, seed, sparsity)
@@ -158,13 +183,15 @@ class Multistart:
         pool = merge(search.pool, search.lanes.point._replace(objective=values))
         best = first(pool).objective
         fresh = (search.restarts == 0) | (jnp.asarray(kind_of_lane(self.lanes)) == FRESH)
-        met = ended & fresh & (values <= best + SAME * jnp.abs(best))
+        met = ended & (values <= best + SAME * jnp.abs(best))
         count = jnp.sum(ended, dtype=jnp.int32)
         improved = best < old - SAME * jnp.abs(best)
         return search._replace(
             pool=pool,
             ended=search.ended + count,
-            confirmed=jnp.where(improved, 0, search.confirmed) + jnp.sum(met, dtype=jnp.int32),
+            found=jnp.where(improved, 0, search.found) + jnp.sum(met, dtype=jnp.int32),
+            confirmed=jnp.where(improved, 0, search.confirmed)
+            + jnp.sum(met & fresh, dtype=jnp.int32),
             unimproved=jnp.where(improved, 0, search.unimproved + count),
         )
 
@@ -202,80 +229,39 @@ def _choose(flags, new, old):
 
 
 class Starts:
-    """Makes starting vectors (n,), to be completed to s nonzeros."""
+    """The seeds of each round."""
 
     def __init__(self, problem, sparsity, given, key):
-        self.problem, self.sparsity, self.given, self.key = problem, sparsity, given, key
-        self.columns, self.leading = promising_columns(problem)
+        self.problem, self.sparsity, self.key = problem, sparsity, key
+        self.fresh = Fresh(problem, sparsity, given)
 
     def next(self, search: Search):
         """(lanes, n) new seeds; all fresh in the first round."""
         lanes, n, s = search.restarts.shape[0], self.problem.size, self.sparsity
-        kind = jnp.where(search.restarts == 0, FRESH, jnp.asarray(kind_of_lane(lanes)))
+        kinds = kind_of_lane(lanes)
+        kind = jnp.where(search.restarts == 0, FRESH, jnp.asarray(kinds))
         key = jax.random.fold_in(self.key, search.rounds)
         draws = jax.random.uniform(key, (lanes, n + s + 4), jnp.float32)
-        number = self._number(search)
+        lane = jnp.arange(lanes, dtype=jnp.int32)  # fresh starts are numbered without gaps
+        later = lanes + (search.restarts - 1) * int(np.sum(kinds == FRESH)) + lane
+        number = jnp.where(search.restarts == 0, lane, later)
         return jax.vmap(partial(self._seed, search.pool))(kind, number, draws)
-
-    def _number(self, search: Search):
-        """Fresh starts are numbered without gaps, so that no column is left out."""
-        lanes = search.restarts.shape[0]
-        lane = jnp.arange(lanes, dtype=jnp.int32)
-        fresh_lanes = int(np.sum(kind_of_lane(lanes) == FRESH))
-        later = lanes + (search.restarts - 1) * fresh_lanes + lane
-        return jnp.where(search.restarts == 0, lane, later)
 
     def _seed(self, pool: Point, kind, number, draws):
         n, s = self.problem.size, self.sparsity
         distinct = jnp.sum(jnp.isfinite(pool.objective), dtype=jnp.int32)
-        column_draw, position_draw = draws[:n], draws[n : n + s]
-        pick = draws[n + s : n + s + 2] * distinct.astype(jnp.float32)
-        pick = jnp.minimum(pick.astype(jnp.int32), distinct - 1)
+        column_draw, position_draw, draws = draws[:n], draws[n : n + s], draws[n + s :]
+        pick = (draws[:2] * distinct.astype(jnp.float32)).astype(jnp.int32)
+        pick = jnp.minimum(pick, distinct - 1)
         support, other = pool.support[pick[0]], pool.support[pick[1]]
 
         # kicked: each position leaves with the same random probability, one of them for certain
-        leaves = position_draw < 0.1 + 0.4 * draws[n + s + 2]
-        leaves = leaves.at[(draws[n + s + 3] * s).astype(jnp.int32)].set(True)
+        leaves = position_draw < 0.1 + 0.4 * draws[2]
+        leaves = leaves.at[(draws[3] * s).astype(jnp.int32)].set(True)
         kicked = column_draw.at[support].set(jnp.where(leaves, 2.0, -1.0))
         # crossed: what both share, and a random part of what they do not
         shared = sum(membership(part, n).astype(jnp.float32) for part in (support, other))
-        crossed = column_draw - shared
 
-        rank = jnp.where(kind == KICKED, kicked, jnp.where(kind == CROSSED, crossed, column_draw))
-        chosen = lax.top_k(-rank, s)[1]
-        x = jnp.zeros(n, self.problem.dtype).at[chosen].set(1.0)
-        return jnp.where(kind == FRESH, self._fresh(number, x), x)
-
-    def _fresh(self, number, scattered):
-        """The user's own, the leading direction, greedy, columns in order of promise, random."""
-        n, dtype = self.problem.size, self.problem.dtype
-        own = 0 if self.given is None else self.given.shape[0]
-        place = number - own
-        column = self.columns[(place - 2) % n]
-        x = (jnp.arange(n, dtype=jnp.int32) == column).astype(dtype)
-        x = jnp.where(place == 1, 0.0, jnp.where(place == 0, self.leading, x))
-        x = jnp.where(place - 2 >= n, scattered, x)
-        return jnp.where(place < 0, self.given[jnp.clip(number, 0, own - 1)], x) if own else x
-
-
-def promising_columns(problem, steps: int = 20):
-    """Columns in order of promise, and a leading direction of the dense problem.
-
-    The direction is a power iteration on D^(-1/2) A D^(-1/2), D = diag(C); the promise of column j
-    is A_jj / C_jj (its own value) less the size of the direction there. The latter decides where
-    all diagonal entries are equal: correlation matrices, and CCA, whose diagonal is zero.
-    """
-    c, a, scale = problem.C.diagonal(), problem.A.diagonal(), problem.scale()
-    positive = c > 0
-    d = jnp.where(positive, lax.rsqrt(jnp.where(positive, c, 1.0)), 0.0)
-    scale = jnp.where(scale > 0, scale, 1.0)
-
-    def power(_, v):
-        image = v - d * problem.A.matvec(d * v) / scale  # favours the low end of the spectrum
-        return image / jnp.maximum(jnp.sqrt(jnp.sum(image * image)), jnp.finfo(v.dtype).tiny)
-
-    n = problem.size
-    v = jnp.cos(jnp.arange(n, dtype=problem.dtype)) + 0 * c
-    v = lax.fori_loop(0, steps, power, v)
-    promise = jnp.where(positive, a * d * d - scale * jnp.abs(v), jnp.inf)
-    return jnp.argsort(promise).astype(jnp.int32), d * v
+        rank = jnp.where(kind == KICKED, kicked, column_draw - shared)
+        derived = lowest_ranks(rank, s, self.problem.dtype)
+        return jnp.where(kind == FRESH, self.fresh.seed(number, column_draw), derived)

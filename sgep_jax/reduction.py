@@ -52,9 +52,11 @@ def frozen_rest(point: Point, block: Block):
 def free_rest(point: Point, block: Block, count: int):
     """A unit column for each of the `count` support positions that stay."""
     positions = jnp.nonzero(block.kept, size=count)[0]
-    return jnp.zeros((len(point.support), count), point.loadings.dtype).at[
-        positions, jnp.arange(count)
-    ].set(1.0)
+    return (
+        jnp.zeros((len(point.support), count), point.loadings.dtype)
+        .at[positions, jnp.arange(count)]
+        .set(1.0)
+    )
 
 
 def reduce(problem, point: Point, block: Block, rest, theta) -> Reduced:

@@ -1,16 +1,19 @@
 """The front door: problem, sparsity, method and key in; solution out."""
 
+import math
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
-from . import start as starting
 from . import validation
 from .decomposition import Decomposition
 from .loop import run
-from .solution import Solution, Status
+from .multistart import Multistart
+from .solution import Solution
+from .start import Fresh, complete
 from .supports import dense
 
 
@@ -23,11 +26,12 @@ def solve(
 
     - `problem`: a `Problem`.
     - `sparsity`: s, an integer from 1 to n.
-    - `method`: how to search; `Decomposition()` by default.
+    - `method`: how to search. By default all supports where they are few (status OPTIMAL), and
+      otherwise `Multistart()`, which decides by itself how many starts the problem needs.
     - `key`: a `jax.random.key`; without one, key 0. The same key gives the same answer.
     - `start`: a point (n,), or several (number, n), of at most s nonzeros each.
     - `num_starts`: how many starts to run; those beyond `start` are greedy from columns, then
-      random. The best one wins.
+      random. The best one wins. Without it the default decides, other methods run one.
 
     Works under `jit`, `vmap` and on any device; nothing is recompiled for another key, start or
     tolerance. Inside `jit` nothing raises: see `Solution.status`.
@@ -38,45 +42,69 @@ def solve(
     ```
     """
     sparsity = validation.sparsity(sparsity, problem.size)
-    method = Decomposition() if method is None else method
+    method = default_method(problem.size, sparsity) if method is None else method
     key = jax.random.key(0) if key is None else key
     if start is not None:
         start = start if isinstance(start, jax.Array) else np.asarray(start)
         validation.start(start, problem.size, sparsity, method.lower)
         start = jnp.atleast_2d(jnp.asarray(start, problem.dtype))
     own = 0 if start is None else start.shape[0]
-    num_starts = max(own, 1) if num_starts is None else num_starts
-    validation.count("solve", "num_starts", num_starts, max(own, 1))
-    return _solve(problem, method, key, start, sparsity, int(num_starts))
+    if num_starts is not None:
+        validation.count("solve", "num_starts", num_starts, max(own, 1))
+        num_starts = int(num_starts)
+    return _solve(problem, method, key, start, sparsity, num_starts)
+
+
+def default_method(size: int, sparsity: int):
+    """All supports at once where they are few; otherwise `Multistart`."""
+    if size <= 24 and math.comb(size, sparsity) <= 20_000:
+        return Decomposition(
+            random=max(size, 2), swap=0, subproblem="inertia", rest="free", max_steps=1
+        )
+    lanes = int(np.clip(2**23 // (size * sparsity), 2, 16))  # memory: a few arrays of lanes × n × s
+    return Multistart(lanes=lanes)
 
 
 @partial(jax.jit, static_argnames=("sparsity", "num_starts"))
 def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
-    key_start, key_run = jax.random.split(key)
-    seeds = starting.seeds(problem, num_starts, key_start, start)
-    keys = jax.random.split(key_run, num_starts)
-
-    def one(seed, key):
-        return run(method, problem, starting.complete(problem, seed, sparsity, method.lower), key)
-
-    endings = jax.vmap(one)(seeds, keys)
-    return best_of(endings, problem.size)
-
-
-def best_of(endings, size: int) -> Solution:
-    """The lowest of a batch of endings, as a solution."""
-    values = endings.point.objective
-    best = jnp.argmin(values)
-    point, status, num_steps, history = jax.tree.map(lambda leaf: leaf[best], endings)
-    near = 1e-6 * jnp.abs(point.objective)
-    failed = ~jnp.isfinite(point.objective)
+    if isinstance(method, Multistart):
+        if num_starts is not None:
+            method = method.exactly(num_starts)
+        ending, tried, found = method.search(problem, sparsity, start, key)
+    else:
+        own = 1 if start is None else start.shape[0]
+        ending, tried, found = run_starts(
+            problem, method, key, start, sparsity, own if num_starts is None else num_starts
+        )
+    point, status, num_steps, history = ending
     return Solution(
-        x=dense(point, size),
+        x=dense(point, problem.size),
         objective=point.objective,
         support=jnp.sort(point.support),
-        status=jnp.where(failed, jnp.maximum(status, Status.NOT_FINITE), status),
+        status=status,
         num_steps=num_steps,
         history=history,
-        num_starts=jnp.int32(values.shape[0]),
-        times_found=jnp.sum((values <= point.objective + near) & ~failed, dtype=jnp.int32),
+        num_starts=jnp.asarray(tried, jnp.int32),
+        times_found=jnp.where(jnp.isfinite(point.objective), found, 0),
     )
+
+
+def run_starts(problem, method, key, start, sparsity, number: int, chunk: int = 32):
+    """`number` runs of a method, `chunk` at a time; the best, and how many met its value."""
+    fresh = Fresh(problem, sparsity, start)
+
+    def one(count):
+        key_start, key_run = jax.random.split(jax.random.fold_in(key, count))
+        draws = jax.random.uniform(key_start, (problem.size,), jnp.float32)
+        point = complete(problem, fresh.seed(count, draws), sparsity, method.lower)
+        return run(method, problem, point, key_run)
+
+    if number == 1:
+        ending = one(jnp.int32(0))
+        return ending, 1, jnp.int32(1)
+    counts = jnp.arange(number, dtype=jnp.int32)
+    endings = lax.map(one, counts, batch_size=chunk) if number > chunk else jax.vmap(one)(counts)
+    values = endings.point.objective
+    best = jax.tree.map(lambda leaf: leaf[jnp.argmin(values)], endings)
+    value = best.point.objective
+    return best, number, jnp.sum(values <= value + 1e-6 * jnp.abs(value), dtype=jnp.int32)

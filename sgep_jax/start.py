@@ -7,7 +7,6 @@ added. Independent columns form a matroid, so when none is left to add, no suppo
 is definite at all.
 """
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -74,20 +73,52 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
     return normalise(Point(support, x[support], value), xCx)
 
 
-def seeds(problem, number: int, key, given=None):
-    """(number, n) vectors to complete: the user's own, zero (plain greedy), then the single
-    columns of lowest A_jj / C_jj, then random columns."""
-    n, dtype = problem.size, problem.dtype
-    c = problem.C.diagonal()
-    promise = jnp.where(c > 0, problem.A.diagonal() / jnp.where(c > 0, c, 1.0), jnp.inf)
-    rows = [] if given is None else [given]
-    left = number - (0 if given is None else given.shape[0])
-    if left > 0:
-        rows.append(jnp.zeros((1, n), dtype))
-    ranked = min(left - 1, n)
-    if ranked > 0:
-        rows.append(jax.nn.one_hot(jnp.argsort(promise)[:ranked], n, dtype=dtype))
-    if left - 1 > n:
-        columns = jax.random.randint(key, (left - 1 - n,), 0, n)
-        rows.append(jax.nn.one_hot(columns, n, dtype=dtype))
-    return jnp.concatenate(rows)
+class Fresh:
+    """Numbered seeds (n,) to complete, each owing nothing to another search.
+
+    In order: the user's own, greedy (zero), the leading direction of the dense problem, single
+    columns in order of promise, random supports.
+    """
+
+    def __init__(self, problem, sparsity: int, given=None):
+        self.problem, self.sparsity, self.given = problem, sparsity, given
+        self.columns, self.leading = promising_columns(problem)
+
+    def seed(self, number, draws):
+        """Seed `number`; `draws` (n,) uniform numbers are for a random support."""
+        n, dtype = self.problem.size, self.problem.dtype
+        own = 0 if self.given is None else self.given.shape[0]
+        place = number - own
+        x = (jnp.arange(n, dtype=jnp.int32) == self.columns[(place - 2) % n]).astype(dtype)
+        x = jnp.where(place == 0, 0.0, jnp.where(place == 1, self.leading, x))
+        x = jnp.where(place - 2 >= n, lowest_ranks(draws, self.sparsity, dtype), x)
+        return jnp.where(place < 0, self.given[jnp.clip(number, 0, own - 1)], x) if own else x
+
+
+def lowest_ranks(rank, count: int, dtype):
+    """(n,) ones at the `count` lowest ranks, zeros elsewhere."""
+    chosen = lax.top_k(-rank, count)[1]
+    return jnp.zeros(rank.shape[0], dtype).at[chosen].set(1.0)
+
+
+def promising_columns(problem, steps: int = 20):
+    """Columns in order of promise, and a leading direction of the dense problem.
+
+    The direction is a power iteration on D^(-1/2) A D^(-1/2), D = diag(C); the promise of column j
+    is A_jj / C_jj (its own value) less the size of the direction there. The latter decides where
+    all diagonal entries are equal: correlation matrices, and CCA, whose diagonal is zero.
+    """
+    c, a, scale = problem.C.diagonal(), problem.A.diagonal(), problem.scale()
+    positive = c > 0
+    d = jnp.where(positive, lax.rsqrt(jnp.where(positive, c, 1.0)), 0.0)
+    scale = jnp.where(scale > 0, scale, 1.0)
+
+    def power(_, v):
+        image = v - d * problem.A.matvec(d * v) / scale  # favours the low end of the spectrum
+        return image / jnp.maximum(jnp.sqrt(jnp.sum(image * image)), jnp.finfo(v.dtype).tiny)
+
+    n = problem.size
+    v = jnp.cos(jnp.arange(n, dtype=problem.dtype)) + 0 * c
+    v = lax.fori_loop(0, steps, power, v)
+    promise = jnp.where(positive, a * d * d - scale * jnp.abs(v), jnp.inf)
+    return jnp.argsort(promise).astype(jnp.int32), d * v
