@@ -8,8 +8,9 @@ Deviations from the paper (the mathematical corrections are listed where they be
    depend on the units of A, C or the variables.
 3. Gains are relative to |f| (or to the problem's scale where f is nearly 0), and a stop needs a
    full window of M of them.
-4. When the rule says stop, the loadings are made exact on the support (a polish). With swapping,
-   the search goes on from there as long as some D_ij < 0, so that the answer is block-2 optimal.
+4. When the rule says stop, the loadings are made exact on the support (a polish) and one more
+   block is searched, with θ = 0: the solve ends only if that finds nothing lower. With swapping,
+   that block holds the best exchange, so the answer is block-2 optimal; with k ≥ n it is global.
 5. A point is replaced only by a lower one.
 6. The random part may be stratified, and by default is.
 """
@@ -135,22 +136,24 @@ class Decomposition:
         point = lax.cond(
             stalled, lambda point: self.finish(problem, point), lambda point: point, state.point
         )
+        rounding = self._rounding(state.scale, state.point)
+        exact = point.objective <= state.point.objective + rounding  # else C_SS is nearly singular
+        point = jax.tree.map(lambda new, old: jnp.where(exact, new, old), point, state.point)
 
-        scores, improvable = None, jnp.zeros_like(stalled)
-        if size.swap_in:
-            scores = working_set.exchange_values(problem, point, self.lower)
-            improvable = jnp.min(scores) < point.objective - self._rounding(state.scale, point)
+        scores = working_set.exchange_values(problem, point, self.lower) if size.swap_in else None
         choose = working_set.select if self.draw == "stratified" else working_set.select_uniform
         block = choose(key_set, point, scores, size, n)
-        found = self._search(problem, point, block, size, state.scale, key_search)
+        theta = jnp.where(stalled, 0.0, jnp.asarray(self.theta, problem.dtype) * state.scale)
+        found = self._search(problem, point, block, size, theta, key_search)
 
-        lower = found.objective < point.objective
+        ended = stalled & ~(found.objective < point.objective - rounding)
+        lower = (found.objective < point.objective) & ~ended
         new = jax.tree.map(lambda new, old: jnp.where(lower, new, old), found, point)
-        size_f = jnp.maximum(jnp.abs(point.objective), self._rounding(state.scale, point))
+        size_f = jnp.maximum(jnp.abs(point.objective), rounding)
         gain = (point.objective - new.objective) / jnp.where(size_f > 0, size_f, 1.0)
         return DecompositionState(
             point=new,
-            status=jnp.where(stalled & ~improvable, jnp.int32(self._ending(size)), state.status),
+            status=jnp.where(ended, jnp.int32(self._ending(size)), state.status),
             scale=state.scale,
             gains=jnp.roll(state.gains, 1).at[0].set(gain),
             filled=jnp.where(stalled, 0, state.filled) + 1,
@@ -166,11 +169,11 @@ class Decomposition:
     def _rounding(self, scale, point):
         return 100 * jnp.finfo(scale.dtype).eps * jnp.maximum(jnp.abs(point.objective), scale)
 
-    def _search(self, problem, point: Point, block: Block, size, scale, key) -> Point:
+    def _search(self, problem, point: Point, block: Block, size, theta, key) -> Point:
         """The best point that differs from this one only within the block."""
         k, s = block.indices.shape[0], point.support.shape[0]
-        width = min(k, s)
-        reduced = reduce(problem, point, block, self.theta * scale)
+        width = size.inside if self.draw == "stratified" else min(k, s)
+        reduced = reduce(problem, point, block, theta)
 
         def solve_candidate(positions, present):
             if self.subproblem == "bisection":
