@@ -51,7 +51,8 @@ def solve_candidate(A, C, positions, present):
     definite = jnp.all(diagonal > 0) & (rho[0] > definite_tolerance(width, dtype))
     root = product(S * lax.rsqrt(jnp.where(definite, rho, 1.0))[None, :], S.T)  # R^(-1/2)
     O = product(root, product(Q, root))
-    absent = jnp.where(present, 0.0, jnp.sum(jnp.abs(O)))  # never the lowest
+    ceiling = 2 * jnp.sum(jnp.abs(O))
+    absent = jnp.where(present, 0.0, jnp.where(ceiling > 0, ceiling, 1.0))  # never the lowest
     O = (O + O.T) / 2 + absent[:, None] * identity
     rc, rp = product(root, c), product(root, p)
     g = rp - product(O, rc)
