@@ -68,7 +68,8 @@ def _measure(problem, x, key, k, sparsity, max_blocks):
         moved = jnp.sum((best / jnp.where(eta != 0, eta, 1.0) - current) ** 2)
 
         rest = jnp.where(block.kept, point.loadings, 0.0)
-        best = best / jnp.sqrt(jnp.abs(quadratic(reduced.C[:k, :k], best)) + (eta != 0))
+        norm = quadratic(reduced.C[:k, :k], best)
+        best = best * lax.rsqrt(jnp.where(norm > 0, norm, 1.0))
         best = best * jnp.where(product(best, current) < 0, -1.0, 1.0)
         dropped = jnp.sum((best - current) ** 2) + jnp.sum(rest**2)
         better = found.value < point.objective - rounding
