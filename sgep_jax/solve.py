@@ -37,6 +37,7 @@ def solve(
     solution.support, solution.x, solution.objective
     ```
     """
+    validation.problem(problem)
     sparsity = validation.sparsity(sparsity, problem.size)
     method = Decomposition() if method is None else method
     key = jax.random.key(0) if key is None else key
@@ -70,11 +71,12 @@ def best_of(endings, size: int) -> Solution:
     point, status, num_steps, history = jax.tree.map(lambda leaf: leaf[best], endings)
     near = 1e-6 * jnp.abs(point.objective)
     failed = ~jnp.isfinite(point.objective)
+    none_left = jnp.int32(Status.NO_DEFINITE_SUPPORT)  # NaN and infinity were seen at the start
     return Solution(
         x=dense(point, size),
         objective=point.objective,
         support=point.support,
-        status=jnp.where(failed, jnp.maximum(status, Status.NOT_FINITE), status),
+        status=jnp.where(failed & (status < Status.NOT_FINITE), none_left, status),
         num_steps=num_steps,
         history=history,
         num_starts=jnp.int32(values.shape[0]),
