@@ -28,9 +28,9 @@ def block_optimality(problem, x, k: int, *, sparsity=None, key=None, max_blocks:
       drawn uniformly with `key` (key 0 without one).
     """
     n = problem.size
-    if jnp.shape(x) != (n,):
-        raise ValueError(f"x must have shape ({n},), but its shape is {jnp.shape(x)}.")
     x = jnp.asarray(x, problem.dtype)
+    if x.shape != (n,):
+        raise ValueError(f"x must have shape ({n},), but its shape is {x.shape}.")
     validation.finite("x", x)
     if sparsity is None:
         sparsity = int(jnp.sum(x != 0))
