@@ -132,7 +132,8 @@ class Decomposition:
         n, s = problem.size, state.point.support.shape[0]
         size = working_set.sizes(n, s, self.random, self.swap)
 
-        stalled = (state.filled >= self.window) & (jnp.mean(state.gains) <= self.tolerance)
+        tolerance = jnp.asarray(self.tolerance, problem.dtype)
+        stalled = (state.filled >= self.window) & (jnp.mean(state.gains) <= tolerance)
         point = lax.cond(
             stalled, lambda point: self.finish(problem, point), lambda point: point, state.point
         )
