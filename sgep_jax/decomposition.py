@@ -8,8 +8,9 @@ Deviations from the paper (the mathematical corrections are listed where they be
    depend on the units of A, C or the variables.
 3. Gains are relative to |f| (or to the problem's scale where f is nearly 0), and a stop needs a
    full window of M of them.
-4. When the rule says stop, the loadings are made exact on the support (a polish). With swapping,
-   the search goes on from there as long as some D_ij < 0, so that the answer is block-2 optimal.
+4. When the rule says stop, the loadings are made exact on the support (a polish) and one more
+   block is searched, with θ = 0: the solve ends only if that finds nothing lower. With swapping,
+   that block holds the best exchange, so the answer is block-2 optimal; with k ≥ n it is global.
 5. A point is replaced only by a lower one.
 6. The random part may be stratified, and by default is.
 
@@ -162,26 +163,26 @@ class Decomposition:
         n, s = problem.size, state.point.support.shape[0]
         size = working_set.sizes(n, s, self.random, self.swap)
 
-        stalled = (state.filled >= self.window) & (jnp.mean(state.gains) <= self.tolerance)
-        point = state.point
+        tolerance = jnp.asarray(self.tolerance, problem.dtype)
+        stalled = (state.filled >= self.window) & (jnp.mean(state.gains) <= tolerance)
+        point, rounding = state.point, self._rounding(state.scale, state.point)
         if self.rest == "frozen":
-            finish = partial(self.finish, problem)
-            point = lax.cond(stalled, finish, lambda point: point, point)
+            polished = lax.cond(stalled, partial(self.finish, problem), lambda point: point, point)
+            exact = polished.objective <= point.objective + rounding  # else C_SS is near singular
+            point = jax.tree.map(lambda new, old: jnp.where(exact, new, old), polished, point)
 
-        scores, improvable = None, jnp.zeros_like(stalled)
-        if size.swap_in:
-            scores = self._scores(problem, point, state.scale)
-            improvable = jnp.min(scores) < -self._rounding(state.scale, point)
+        scores = self._scores(problem, point, state.scale) if size.swap_in else None
         choose = working_set.select if self.draw == "stratified" else working_set.select_uniform
         block = choose(key_set, point, scores, size, n)
-        found = self._search(problem, point, block, size, state.scale, key_search)
+        theta = jnp.where(stalled, 0.0, jnp.asarray(self.theta, problem.dtype) * state.scale)
+        found = self._search(problem, point, block, size, theta, rounding, key_search)
 
-        ended = stalled & ~improvable
+        ended = stalled & ~(found.objective < point.objective - rounding)
+        lower = (found.objective < point.objective) & ~ended
         if self._ending(size, n) == Status.OPTIMAL:
             ended |= True  # one search of all supports is the proof
-        lower = found.objective < point.objective
         new = jax.tree.map(lambda new, old: jnp.where(lower, new, old), found, point)
-        size_f = jnp.maximum(jnp.abs(point.objective), self._rounding(state.scale, point))
+        size_f = jnp.maximum(jnp.abs(point.objective), rounding)
         gain = (point.objective - new.objective) / jnp.where(size_f > 0, size_f, 1.0)
         return DecompositionState(
             point=new,
@@ -212,19 +213,18 @@ class Decomposition:
     def _rounding(self, scale, point):
         return 100 * jnp.finfo(scale.dtype).eps * jnp.maximum(jnp.abs(point.objective), scale)
 
-    def _search(self, problem, point: Point, block: Block, size, scale, key) -> Point:
+    def _search(self, problem, point: Point, block: Block, size, theta, rounding, key) -> Point:
         """The best point that differs from this one only within the block."""
         k, s = block.indices.shape[0], point.support.shape[0]
-        width = min(k, s)
+        width = size.inside if self.draw == "stratified" else min(k, s)
         if self.rest == "free":
             reduced = reduce(problem, point, block, free_rest(point, block, s - size.inside), 0.0)
         else:
-            reduced = reduce(problem, point, block, frozen_rest(point, block), self.theta * scale)
+            reduced = reduce(problem, point, block, frozen_rest(point, block), theta)
         if self.subproblem == "inertia":
             found = inertia.search(
-                reduced.proximal, reduced.C, k, size.inside, point.objective,
-                self._rounding(scale, point),
-            )  # fmt: skip
+                reduced.proximal, reduced.C, k, size.inside, point.objective, rounding
+            )
         else:
             found = self._enumerate(reduced, k, width, block, size, key)
         coefficients = jnp.zeros(k, problem.dtype)

@@ -28,9 +28,9 @@ def block_optimality(problem, x, k: int, *, sparsity=None, key=None, max_blocks:
       drawn uniformly with `key` (key 0 without one).
     """
     n = problem.size
-    if jnp.shape(x) != (n,):
-        raise ValueError(f"x must have shape ({n},), but its shape is {jnp.shape(x)}.")
     x = jnp.asarray(x, problem.dtype)
+    if x.shape != (n,):
+        raise ValueError(f"x must have shape ({n},), but its shape is {x.shape}.")
     validation.finite("x", x)
     if sparsity is None:
         sparsity = int(jnp.sum(x != 0))
@@ -68,7 +68,8 @@ def _measure(problem, x, key, k, sparsity, max_blocks):
         moved = jnp.sum((best / jnp.where(eta != 0, eta, 1.0) - current) ** 2)
 
         rest = jnp.where(block.kept, point.loadings, 0.0)
-        best = best / jnp.sqrt(jnp.abs(quadratic(reduced.C[:k, :k], best)) + (eta != 0))
+        norm = quadratic(reduced.C[:k, :k], best)
+        best = best * lax.rsqrt(jnp.where(norm > 0, norm, 1.0))
         best = best * jnp.where(product(best, current) < 0, -1.0, 1.0)
         dropped = jnp.sum((best - current) ** 2) + jnp.sum(rest**2)
         better = found.value < point.objective - rounding

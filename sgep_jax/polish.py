@@ -33,7 +33,8 @@ def polish_nonnegative(problem, point: Point) -> Point:
     for free in (x > 0, jnp.ones_like(x, bool)):
         pair = free[:, None] & free[None, :]
         identity = jnp.eye(len(x), dtype=x.dtype)
-        ceiling = jnp.sum(jnp.abs(A)) * identity  # coordinates held at zero never come out lowest
+        ceiling = 2 * jnp.sum(jnp.abs(A))  # coordinates held at zero never come out lowest
+        ceiling = jnp.where(ceiling > 0, ceiling, 1.0) * identity
         scale = jnp.diagonal(C)[:, None] * identity
         value, y = lowest_pair(
             jnp.where(pair, A, ceiling * scale / jnp.min(jnp.diagonal(C))),

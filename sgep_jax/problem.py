@@ -20,7 +20,7 @@ class Problem:
 
     Arrays are checked on the host when their values are known, and symmetrised. Under `jit` and
     `vmap` only shapes are checked; the solution's status tells the rest. The dtype follows the
-    input; integers become the default float.
+    input; integers become the default float, half precision becomes float32.
 
     A batch of pencils is a problem with batched leaves: `jax.vmap(Problem)(As, Cs)`.
 
@@ -33,7 +33,7 @@ class Problem:
         A = _matrix("A", A)
         C = Identity(A.shape[0], A.dtype) if C is None else _matrix("C", C)
         validation.same_size(A, C)
-        dtype = jnp.promote_types(A.dtype, C.dtype)
+        dtype = np.promote_types(A.dtype, C.dtype)  # JAX's own fails where promotion is strict
         self.A, self.C = _cast(A, dtype), _cast(C, dtype)
         validation.positive_semidefinite("C", self.C)
 
@@ -90,6 +90,8 @@ def _matrix(name, value):
     array = jnp.asarray(value)
     if not jnp.issubdtype(array.dtype, jnp.floating):
         array = array.astype(jnp.result_type(float))
+    elif array.dtype.itemsize < 4:
+        array = array.astype(jnp.float32)  # no eigendecomposition in half precision
     validation.finite(name, array)
     validation.symmetric(name, array)
     return Dense((array + array.T) / 2)

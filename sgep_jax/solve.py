@@ -12,7 +12,7 @@ from . import validation
 from .decomposition import Decomposition
 from .loop import run
 from .multistart import Multistart
-from .solution import Solution
+from .solution import Solution, Status
 from .start import Fresh, complete
 from .supports import dense
 
@@ -41,6 +41,7 @@ def solve(
     solution.support, solution.x, solution.objective
     ```
     """
+    validation.problem(problem)
     sparsity = validation.sparsity(sparsity, problem.size)
     method = default_method(problem.size, sparsity) if method is None else method
     key = jax.random.key(0) if key is None else key
@@ -77,15 +78,17 @@ def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
             problem, method, key, start, sparsity, own if num_starts is None else num_starts
         )
     point, status, num_steps, history = ending
+    failed = ~jnp.isfinite(point.objective)
+    none_left = jnp.int32(Status.NO_DEFINITE_SUPPORT)  # NaN and infinity were seen at the start
     return Solution(
         x=dense(point, problem.size),
         objective=point.objective,
         support=jnp.sort(point.support),
-        status=status,
+        status=jnp.where(failed & (status < Status.NOT_FINITE), none_left, status),
         num_steps=num_steps,
         history=history,
         num_starts=jnp.asarray(tried, jnp.int32),
-        times_found=jnp.where(jnp.isfinite(point.objective), found, 0),
+        times_found=jnp.where(failed, 0, found),
     )
 
 

@@ -34,6 +34,10 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
 
         j = wanted[slot]
         given = (x[j] != 0) & allowed[j]
+        dependent = jnp.where((x[j] != 0) & ~given & ~used[j], x[j], 0.0)  # given, but not usable
+        x = x.at[j].add(-dependent)
+        Ax = Ax - dependent * problem.A.columns(j[None])[:, 0]
+        Cx = Cx - dependent * problem.C.columns(j[None])[:, 0]
         xAx, xCx = jnp.vdot(x, Ax, precision=HIGHEST), jnp.vdot(x, Cx, precision=HIGHEST)
         best = minimise_fraction(a, Ax, xAx / 2, c, Cx, xCx / 2, lower)
         value = jnp.where(allowed & (x == 0), best.value, jnp.inf)

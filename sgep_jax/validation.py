@@ -85,7 +85,7 @@ def positive_semidefinite(name, matrix):
         return
     values = np.asarray(matrix.array, dtype=np.float64)
     diagonal = np.diagonal(values)
-    d = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    d = 1 / np.sqrt(np.where(diagonal > 0, diagonal, np.abs(values).max() or 1.0))
     scaled = values * d[:, None] * d[None, :]
     shift = 100 * len(values) * float(jnp.finfo(matrix.dtype).eps)
     try:
@@ -97,6 +97,20 @@ def positive_semidefinite(name, matrix):
             f"{lowest:.6g}. If rounding or missing data made it so, add a ridge: "
             f"{name} + ridge * np.eye({len(values)}) with ridge > {max(-lowest, 0):.3g}."
         ) from None
+
+
+def problem(value):
+    """A pencil, and only one of them."""
+    if not (hasattr(value, "A") and hasattr(value, "C")):
+        raise TypeError(
+            f"problem must be a Problem, but it is a {type(value).__name__}. "
+            f"Wrap the matrices: Problem(A, C)."
+        )
+    if len(value.A.shape) != 2:
+        raise ValueError(
+            f"problem must be one pencil, but its A has shape {value.A.shape}. For a batch use "
+            f"jax.vmap(lambda problem: solve(problem, sparsity))(problems)."
+        )
 
 
 def sparsity(value, size: int) -> int:

@@ -1,4 +1,4 @@
-"""One table of methods, one of problems, brute force by NumPy, and the tolerances."""
+"""One table of methods, one of pencils, brute force by NumPy, and the tolerances."""
 
 import itertools
 
@@ -22,16 +22,32 @@ METHODS = {
 
 
 def brute_force(A, C, s):
-    """The lowest objective and its support, by SciPy, over all supports with definite C."""
-    best = np.inf, None
-    for support in itertools.combinations(range(len(A)), s):
-        rows = np.ix_(support, support)
-        try:
-            value = scipy.linalg.eigh(A[rows], C[rows], eigvals_only=True, subset_by_index=[0, 0])
-        except np.linalg.LinAlgError:
-            continue
-        best = min(best, (float(value[0]), support))
-    return best
+    """The lowest objective and its support, over all supports on which C is clearly definite.
+
+    Eigendecompositions by NumPy; none of the library's code is used.
+    """
+    supports = np.array(list(itertools.combinations(range(len(A)), s)))
+    rows = supports[:, :, None], supports[:, None, :]
+    diagonal = np.diagonal(C)
+    unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
+    unit = np.where(diagonal > 0, unit, 0)
+    units = unit[:, None] * unit[None, :]
+    rho, S = np.linalg.eigh((C * units)[rows])
+    definite = rho[:, 0] > 1e-11
+    F = S / np.sqrt(np.where(definite[:, None], rho, 1))[:, None, :]
+    M = F.transpose(0, 2, 1) @ (A * units)[rows] @ F
+    values = np.where(definite, np.linalg.eigvalsh((M + M.transpose(0, 2, 1)) / 2)[:, 0], np.inf)
+    best = int(values.argmin())
+    return float(values[best]), tuple(int(i) for i in supports[best])
+
+
+def quotient(A, C, x):
+    return float(x @ A @ x / (x @ C @ x))
+
+
+def lowest(A, C):
+    """The lowest generalized eigenvalue, by SciPy."""
+    return float(scipy.linalg.eigh(A, C, eigvals_only=True, subset_by_index=[0, 0])[0])
 
 
 def symmetric(rng, n):
@@ -42,3 +58,56 @@ def symmetric(rng, n):
 def definite(rng, n):
     X = rng.standard_normal((2 * n, n))
     return X.T @ X / (2 * n)
+
+
+def _blocks(rng, n, make):
+    h = n // 2
+    M = np.zeros((n, n))
+    M[:h, :h], M[h:, h:] = make(rng, h), make(rng, n - h)
+    return M
+
+
+def _repeat(M, j, i):
+    M = M.copy()
+    M[j] = M[i]
+    M[:, j] = M[:, i]
+    M[j, j] = M[i, i]
+    return M
+
+
+def _without(M, j):
+    M = M.copy()
+    M[j] = M[:, j] = 0
+    return M
+
+
+def _nearly_singular(rng, n):
+    X = rng.standard_normal((max(n - 1, 1), n))
+    return X.T @ X / n + 1e-5 * np.eye(n)
+
+
+PENCILS = {  # (rng, n) → (A, C); A is indefinite except in "components"
+    "general": lambda rng, n: (symmetric(rng, n), definite(rng, n)),
+    "components": lambda rng, n: (-definite(rng, n), np.eye(n)),
+    "correlated": lambda rng, n: (symmetric(rng, n), 0.95 * np.ones((n, n)) + 0.05 * np.eye(n)),
+    "nearly singular": lambda rng, n: (symmetric(rng, n), _nearly_singular(rng, n)),
+    "diagonal": lambda rng, n: (symmetric(rng, n), np.diag(rng.uniform(0.01, 10, n))),
+    "both diagonal": lambda rng, n: (
+        np.diag(rng.standard_normal(n)),
+        np.diag(rng.uniform(0.1, 2, n)),
+    ),
+    "blocks": lambda rng, n: (_blocks(rng, n, symmetric), _blocks(rng, n, definite)),
+    "units": lambda rng, n: rescaled(
+        symmetric(rng, n), definite(rng, n), 10 ** rng.uniform(-4, 4, n)
+    ),
+    "zero column": lambda rng, n: (_without(symmetric(rng, n), 0), definite(rng, n)),
+    "constant variable": lambda rng, n: (symmetric(rng, n), _without(definite(rng, n), n - 1)),
+    "repeated variable": lambda rng, n: (
+        _repeat(symmetric(rng, n), 1, 0),
+        _repeat(definite(rng, n), 1, 0),
+    ),
+}  # fmt: skip
+
+
+def rescaled(A, C, d):
+    return A * d[:, None] * d[None, :], C * d[:, None] * d[None, :]

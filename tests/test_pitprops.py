@@ -7,12 +7,36 @@ from helpers import METHODS, PITPROPS, TOLERANCE
 
 import sgep_jax as sgep
 
+NON_NEGATIVE = {5: PITPROPS[4], 9: PITPROPS[8], 10: 4.1441106786}
 
-@pytest.mark.parametrize("s", [1, 2, 5, 6, 8, 12, 13])
-@pytest.mark.parametrize("name", METHODS)
-def test_every_sparsity(name, s, dtype):
+
+def variance(s, dtype, **options):
     correlation = jnp.asarray(sgep.datasets.pitprops().correlation, dtype)
-    solution = sgep.solve(sgep.Problem(-correlation), s, method=METHODS[name]).check()
-    assert solution.x.dtype == dtype
-    assert np.count_nonzero(solution.x) <= s
-    assert abs(-float(solution.objective) - PITPROPS[s - 1]) < TOLERANCE[dtype]
+    solution = sgep.solve(sgep.Problem(-correlation), s, **options).check()
+    x = np.asarray(solution.x)
+    assert x.dtype == dtype
+    assert np.count_nonzero(x) <= s
+    assert x @ np.asarray(correlation) @ x == pytest.approx(-float(solution.objective), rel=1e-5)
+    return -float(solution.objective), x
+
+
+@pytest.mark.parametrize("s", range(1, 14))
+@pytest.mark.parametrize("name", METHODS)
+def test_every_sparsity(name, s):
+    value, _ = variance(s, "float64", method=METHODS[name])
+    assert abs(value - PITPROPS[s - 1]) < TOLERANCE["float64"]
+
+
+@pytest.mark.parametrize("s", [1, 6, 13])
+@pytest.mark.parametrize("name", METHODS)
+def test_single_precision(name, s):
+    value, _ = variance(s, "float32", method=METHODS[name])
+    assert abs(value - PITPROPS[s - 1]) < TOLERANCE["float32"]
+
+
+@pytest.mark.parametrize("s", NON_NEGATIVE)
+def test_non_negative(s):
+    method = sgep.Decomposition(subproblem="coordinate", lower=0.0)
+    value, x = variance(s, "float64", method=method)
+    assert np.all(x >= 0)
+    assert abs(value - NON_NEGATIVE[s]) < TOLERANCE["float64"]

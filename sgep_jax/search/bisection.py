@@ -51,7 +51,8 @@ def solve_candidate(A, C, positions, present):
     definite = jnp.all(diagonal > 0) & (rho[0] > definite_tolerance(width, dtype))
     root = product(S * lax.rsqrt(jnp.where(definite, rho, 1.0))[None, :], S.T)  # R^(-1/2)
     O = product(root, product(Q, root))
-    absent = jnp.where(present, 0.0, jnp.sum(jnp.abs(O)))  # never the lowest
+    ceiling = 2 * jnp.sum(jnp.abs(O))
+    absent = jnp.where(present, 0.0, jnp.where(ceiling > 0, ceiling, 1.0))  # never the lowest
     O = (O + O.T) / 2 + absent[:, None] * identity
     rc, rp = product(root, c), product(root, p)
     g = rp - product(O, rc)
@@ -67,13 +68,15 @@ def solve_candidate(A, C, positions, present):
     independent = gamma > definite_tolerance(width + 1, dtype) * v2
     gamma = jnp.where(independent, gamma, 1.0)
     alpha, dropped = bisect(d, a, gamma, delta)
-    dropped |= whole
+    empty = ~jnp.any(present)  # no room in the working set: x_N alone
+    alpha = jnp.where(empty, delta / gamma, alpha)
+    dropped = (dropped | whole) & ~empty
 
     gap = jnp.where(dropped, 1.0, d - alpha)
     u = jnp.where(dropped, U[:, 0], product(U, -a / gap) - rc)
     eta = jnp.where(dropped, 0.0, 1.0)
     value = jnp.where(dropped, d[0], alpha)
-    usable = definite & (whole | independent)
+    usable = definite & jnp.where(whole, ~empty, independent)
     vector = jnp.append(jnp.where(present, unit * product(root, u), 0.0), eta)
     return jnp.where(usable, value, jnp.inf), vector
 

@@ -8,6 +8,11 @@ Deviations from the paper:
 1. Where Lemma 1's minimum is at infinity, x jumps to e_i (all else, x_N included, is dropped).
 2. A start with x'Cx = 0 is replaced by the best single coordinate.
 3. Sweeps are capped, and end early when a sweep gains less than rounding.
+4. The random order visits every coordinate once a sweep (a permutation): drawn with replacement,
+   a sweep that gains nothing would prove nothing.
+5. Gauss–Southwell takes the coordinate of the largest decrease (Lemma 1 for all at once), not of
+   the largest gradient, which is zero at a saddle and depends on the units of the variables.
+6. Every order begins with one such step: whatever exchange one coordinate offers is taken.
 """
 
 import jax
@@ -43,23 +48,20 @@ def descend(A, C, x, *, lower, sweeps: int, movable=None, order: str = "cyclic",
         Cx = jnp.where(jump, C[:, i], Cx + step * C[:, i])
         return x, Ax, Cx
 
-    def choose(i, key, x, Ax, Cx):
-        if order == "cyclic":
-            return i
-        if order == "random":
-            picks = jnp.where(movable, 0.0, -jnp.inf)
-            return jax.random.categorical(jax.random.fold_in(key, i), picks)
-        xCx = product(x, Cx)
-        gradient = (Ax - product(x, Ax) / xCx * Cx) / xCx
-        projected = jnp.where(x > lower, gradient, jnp.minimum(gradient, 0.0))
-        return jnp.argmax(jnp.where(movable, jnp.abs(projected), -1.0))
+    def steepest(x, Ax, Cx):
+        xAx, xCx = product(x, Ax), product(x, Cx)
+        best = minimise_fraction(a, Ax, xAx / 2, c, Cx, xCx / 2, lower - x)
+        return jnp.argmin(jnp.where(movable, best.value, jnp.inf))
 
     def sweep(carry):
         count, x, value, _ = carry
-        subkey = None if order != "random" else jax.random.fold_in(key, count)
+        visits = jnp.arange(size)
+        if order == "random":
+            visits = jax.random.permutation(jax.random.fold_in(key, count), size)
 
-        def visit(i, state):
-            return update(choose(i, subkey, *state), *state)
+        def visit(slot, state):
+            i = steepest(*state) if order == "gauss-southwell" else visits[slot]
+            return update(i, *state)
 
         x, _, Cx = lax.fori_loop(0, size, visit, (x, product(A, x), product(C, x)))
         norm = product(x, Cx)
@@ -72,6 +74,8 @@ def descend(A, C, x, *, lower, sweeps: int, movable=None, order: str = "cyclic",
         count, _, _, gained = carry
         return gained & (count < sweeps)
 
+    state = x, product(A, x), product(C, x)
+    x = update(steepest(*state), *state)[0]
     value = quadratic(A, x) / quadratic(C, x)
     start = (jnp.int32(0), x, value, jnp.isfinite(value))
     return lax.while_loop(unfinished, sweep, start)[1]
