@@ -9,6 +9,7 @@ import numpy as np
 from . import start as starting
 from . import validation
 from .decomposition import Decomposition
+from .gradients import reattach
 from .loop import run
 from .solution import Solution, Status
 from .supports import dense
@@ -52,6 +53,7 @@ def solve(
 
 @partial(jax.jit, static_argnames=("sparsity", "num_starts"))
 def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
+    exact, (problem, method, start) = problem, jax.lax.stop_gradient((problem, method, start))
     key_start, key_run = jax.random.split(key)
     seeds = starting.seeds(problem, num_starts, key_start, start)
     keys = jax.random.split(key_run, num_starts)
@@ -60,7 +62,7 @@ def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
         return run(method, problem, starting.complete(problem, seed, sparsity, method.lower), key)
 
     endings = jax.vmap(one)(seeds, keys)
-    return best_of(endings, problem.size)
+    return reattach(exact, best_of(endings, problem.size), method.lower)
 
 
 def best_of(endings, size: int) -> Solution:
