@@ -75,7 +75,7 @@ def _eigenpair_jvp(primals, tangents):
     dx = lax.custom_linear_solve(
         lambda y: product(K, y), right, lambda _, right: product(inverse, right), symmetric=True
     )[:-1]
-    return (value, x), (-product(x, residual) / quadratic(C, x), dx)
+    return (value, x), (-product(x, residual) / quadratic(C, x), jnp.where(free, dx, 0.0))
 
 
 def bordered(M, edge):

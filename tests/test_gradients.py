@@ -1,0 +1,390 @@
+"""Derivatives through the solve: finite differences, transformations, ties and failed lanes."""
+
+import dataclasses
+import math
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from helpers import definite, symmetric
+from jax.sharding import NamedSharding, PartitionSpec
+
+import sgep_jax as sgep
+from sgep_jax.polish import polish
+from sgep_jax.solution import Status
+
+N, S, LANES = 8, 3, 54
+EXHAUSTIVE = sgep.Exhaustive()
+SWAPS = sgep.Decomposition(random=2, swap=2, window=5, max_steps=20)
+NON_NEGATIVE = dataclasses.replace(SWAPS, subproblem="coordinate", lower=0.0)
+
+
+class GreedyState(NamedTuple):
+    point: sgep.supports.Point
+    status: jax.Array
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Greedy:
+    """No search: the greedy start, polished. The rule is the same, and it compiles in no time."""
+
+    max_steps = 1
+    lower = -math.inf
+
+    def init(self, problem, point, key):
+        return GreedyState(point, jnp.int32(Status.RUNNING))
+
+    def step(self, problem, state, key):
+        return GreedyState(state.point, jnp.int32(Status.CONVERGED))
+
+    def finish(self, problem, point):
+        return polish(problem, point)
+
+
+def answer(A, C, method=None, s=S):
+    solution = sgep.solve(sgep.Problem(A, C), s, method=Greedy() if method is None else method)
+    return solution.objective, solution.x, solution.support
+
+
+def objective(A, C, method=None, s=S):
+    return answer(A, C, method, s)[0]
+
+
+def mixture(A, C, method=None, s=S):
+    """A scalar of value and vector, so that one gradient tests both."""
+    value, x, _ = answer(A, C, method, s)
+    return value + jnp.vdot(jnp.cos(jnp.arange(len(x), dtype=x.dtype)), x)
+
+
+@partial(jax.jit, static_argnames=("method", "s"))
+def tangents(A, C, dA, dC, method, s=S):
+    """The answers of a batch and their tangents: one program serves all finite differences."""
+
+    def one(A, C, dA, dC):
+        return jax.jvp(lambda A, C: answer(A, C, method, s), (A, C), (dA, dC))
+
+    return jax.vmap(one)(A, C, dA, dC)
+
+
+# Pencils: each family is a function of data (a pytree), differentiable with respect to it.
+
+
+def plain(data):
+    return data
+
+
+def pca(X):
+    X = X - jnp.mean(X, axis=0, keepdims=True)
+    return -X.T @ X / len(X), jnp.eye(N, dtype=X.dtype)
+
+
+def fda(X):
+    first, second = X[::2] + 0.7, X[1::2]
+    means = jnp.mean(first, axis=0), jnp.mean(second, axis=0)
+    gap = means[0] - means[1]
+    inside = [part - mean[None] for part, mean in zip((first, second), means, strict=True)]
+    return -jnp.outer(gap, gap), sum(part.T @ part / len(part) for part in inside)
+
+
+def cca(X):
+    X = X - jnp.mean(X, axis=0, keepdims=True)
+    covariance = X.T @ X / len(X) + 0.1 * jnp.eye(N, dtype=X.dtype)
+    view = jnp.arange(N) < N // 2
+    across = view[:, None] != view[None, :]
+    return jnp.where(across, -covariance, 0.0), jnp.where(across, 0.0, covariance)
+
+
+FAMILIES = {"plain": plain, "pca": pca, "fda": fda, "cca": cca}
+
+
+def draw(family, rng):
+    """A batch of data and of directions in which to move it."""
+    if family == "plain":
+        pencils = [(symmetric(rng, N), definite(rng, N)) for _ in range(LANES)]
+        moves = [(symmetric(rng, N), symmetric(rng, N) / 4) for _ in range(LANES)]
+        return tuple(jax.tree.map(lambda *leaves: np.stack(leaves), *x) for x in (pencils, moves))
+    X = rng.standard_normal((2, LANES, 30, N))
+    X[0] += 0.8 * rng.standard_normal((LANES, 30, 1))  # correlated
+    return X[0], X[1]
+
+
+def derivative(function, data, direction, size):
+    """Central differences with one Richardson step; `size` (lanes,) is the step of each lane."""
+
+    def along(t):
+        def move(x, d):
+            return x + (t * size).reshape(-1, *[1] * (x.ndim - 1)) * d
+
+        return function(jax.tree.map(move, data, direction))
+
+    def difference(t):
+        pair = along(t), along(-t)
+        return jax.tree.map(
+            lambda a, b: (a - b) / (2 * t * size.reshape(-1, *[1] * (a.ndim - 1))), *pair
+        )
+
+    return jax.tree.map(lambda fine, rough: (4 * fine - rough) / 3, difference(0.5), difference(1))
+
+
+def lowest_gaps(A, C, supports):
+    """λ_2 − λ_1 on each support: what sets the scale of a step."""
+    gaps = []
+    for a, c, support in zip(np.asarray(A), np.asarray(C), np.asarray(supports), strict=True):
+        rows = np.ix_(support, support)
+        values = np.sort(np.linalg.eigvals(np.linalg.solve(c[rows], a[rows])).real)
+        gaps.append(values[1] - values[0])
+    return np.asarray(gaps)
+
+
+def relative_error(found, expected):
+    """Per lane."""
+    found, expected = (np.asarray(v).reshape(len(v), -1) for v in (found, expected))
+    return np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_finite_differences(family):
+    """Four families of 54 pencils each: at least 200 in all, at least 50 of each."""
+    build = jax.vmap(FAMILIES[family])
+    data, direction = jax.tree.map(jnp.asarray, draw(family, np.random.default_rng(0)))
+    (A, C), (dA, dC) = jax.jvp(build, (data,), (direction,))
+    (_, _, supports), (d_value, d_x, _) = tangents(A, C, dA, dC, EXHAUSTIVE)
+
+    size = np.asarray(jnp.linalg.norm(dA, axis=(1, 2)) + jnp.linalg.norm(dC, axis=(1, 2)))
+    size = 2e-3 * np.minimum(lowest_gaps(A, C, supports), 0.3) / size
+    same = np.ones(LANES, bool)
+
+    def evaluate(data):
+        nonlocal same
+        A, C = build(data)
+        value, x, moved = tangents(A, C, dA, dC, EXHAUSTIVE)[0]
+        same &= np.all(np.asarray(moved == supports), axis=1)
+        return value, x
+
+    value, x = derivative(evaluate, data, direction, jnp.asarray(size))
+    assert same.sum() >= 50
+    assert relative_error(value, d_value)[same].max() < 1e-6
+    assert relative_error(x, d_x)[same].max() < 1e-6
+
+
+def test_second_derivatives():
+    data, direction = jax.tree.map(jnp.asarray, draw("plain", np.random.default_rng(1)))
+
+    @jax.jit
+    @jax.vmap
+    def gradient(pencil, move):
+        return jax.jvp(jax.grad(lambda pencil: mixture(*pencil)), (pencil,), (move,))
+
+    supports = jax.jit(jax.vmap(answer))(*data)[2]
+    size = jnp.asarray(2e-4 * np.minimum(lowest_gaps(*data, supports), 0.3))
+    expected = gradient(data, direction)[1]
+    found = derivative(lambda data: gradient(data, direction)[0], data, direction, size)
+    errors = [relative_error(f, e) for f, e in zip(found, expected, strict=True)]
+    assert np.median(errors) < 1e-8
+    assert np.sort(np.max(errors, axis=0))[:-2].max() < 1e-4  # in two lanes a support may change
+
+
+gradients = jax.jit(jax.vmap(jax.grad(mixture, (0, 1))))  # shared: one program for six lanes
+agree = partial(np.testing.assert_allclose, rtol=1e-10, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def pencils():
+    data, _ = draw("plain", np.random.default_rng(2))
+    return tuple(jnp.asarray(leaf[:6]) for leaf in data)
+
+
+def test_forward_equals_reverse_and_the_hessian_is_symmetric(pencils):
+    A, C = pencils[0][0], pencils[1][0]
+    forward = jax.jit(jax.jacfwd(lambda A: answer(A, C)[:2]))(A)
+    reverse = jax.jit(jax.jacrev(lambda A: answer(A, C)[:2]))(A)
+    jax.tree.map(agree, forward, reverse)
+    hessian = jax.jit(jax.hessian(mixture))(A, C)
+    agree(hessian, jnp.transpose(hessian, (2, 3, 0, 1)))
+
+
+def test_gradients_are_symmetric_and_known(pencils):
+    A, C = pencils[0][0], pencils[1][0]
+    value, x, support = answer(A, C)
+    by_A, by_C = jax.grad(objective, (0, 1))(A, C)
+    agree(by_A, jnp.outer(x, x))
+    agree(by_C, -value * jnp.outer(x, x))
+    problem = jax.grad(lambda problem: sgep.solve(problem, S, method=Greedy()).x[support[0]])(
+        sgep.Problem(A, C)
+    )
+    outside = np.setdiff1d(np.arange(N), support)
+    for gradient in (problem.A.array, problem.C.array):
+        np.testing.assert_array_equal(gradient, gradient.T)
+        assert np.any(gradient) and not np.any(gradient[outside])
+
+
+def test_the_answer_itself_does_not_change(pencils):
+    def run(A):
+        return sgep.solve(sgep.Problem(A, pencils[1][0]), S, method=Greedy())
+
+    A = pencils[0][0]
+    solution, tangent = jax.jvp(run, (A,), (jnp.ones_like(A),))
+    jax.tree.map(np.testing.assert_array_equal, solution, run(A))
+    for name in ("support", "status", "num_steps", "num_starts", "times_found"):
+        assert getattr(tangent, name).dtype == jax.dtypes.float0
+    assert not np.any(tangent.history)
+
+
+def test_vmap_jit_scan_and_loop_agree(pencils):
+    As, Cs = pencils
+    loop = [jax.grad(mixture, (0, 1))(A, C) for A, C in zip(As, Cs, strict=True)]
+    loop = jax.tree.map(lambda *leaves: jnp.stack(leaves), *loop)
+
+    @jax.jit
+    @partial(jax.grad, argnums=(0, 1))
+    def batched(As, Cs):
+        return jnp.sum(jax.vmap(mixture)(As, Cs))
+
+    @jax.jit
+    @partial(jax.grad, argnums=(0, 1))
+    def scanned(As, Cs):
+        def step(carry, pencil):
+            return carry + mixture(*pencil), None
+
+        return jax.lax.scan(step, jnp.zeros((), As.dtype), (As, Cs))[0]
+
+    for other in (gradients, batched, scanned):
+        jax.tree.map(agree, other(As, Cs), loop)
+
+
+def test_shard_map(pencils):
+    mesh = jax.make_mesh((1,), ("lanes",))
+    lanes = PartitionSpec("lanes")
+    sharded = jax.jit(
+        jax.shard_map(gradients, mesh=mesh, in_specs=(lanes, lanes), out_specs=(lanes, lanes))
+    )
+    placed = jax.device_put(pencils, NamedSharding(mesh, lanes))
+    jax.tree.map(agree, sharded(*placed), gradients(*pencils))
+
+
+def test_float32(pencils):
+    short = gradients(*(leaf.astype("float32") for leaf in pencils))
+    for found, expected in zip(short, gradients(*pencils), strict=True):
+        assert found.dtype == "float32"
+        assert relative_error(found, expected).max() < 1e-3
+
+
+def spread(values, seed=0):
+    """A rotation of diag(values): no coordinate is special."""
+    size = len(values)
+    Q, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((size, size)))
+    return jnp.asarray(Q @ np.diag(np.asarray(values, float)) @ Q.T)
+
+
+@jax.jit
+def everything(A):
+    """Vector and value in one array, their Jacobians, and their second derivatives."""
+    eye = jnp.eye(len(A), dtype=A.dtype)
+
+    def both(A, C):
+        value, x, _ = answer(A, C, s=len(A))
+        return jnp.append(x, value)
+
+    return both(A, eye), jax.jacrev(both, (0, 1))(A, eye), jax.hessian(both, (0, 1))(A, eye)
+
+
+def test_other_eigenvalues_may_repeat():
+    A, h = spread([-3, 1, 1, 1]), 1e-4
+    both, (by_A, _), second = everything(A)
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(second))
+    assert np.isclose(both[-1], -3)
+    move = jnp.asarray(symmetric(np.random.default_rng(3), 4))
+    found = (everything(A + h * move)[0] - everything(A - h * move)[0]) / (2 * h)
+    np.testing.assert_allclose(jnp.tensordot(by_A, move), found, rtol=1e-6, atol=1e-7)
+
+
+def test_a_tied_lowest_eigenvalue_is_finite():
+    for values in ([-3, -3, 1, 1], [-3, -3, -3, 2], [-1, -1, -1, -1], [0, 0, 0, 0]):
+        for leaf in jax.tree.leaves(everything(spread(values))):
+            assert np.all(np.isfinite(leaf))
+
+
+def test_directions_inside_the_tied_eigenspace_get_zero():
+    A = spread([-3, -3, 1, 2])
+    values, vectors = np.linalg.eigh(A)
+    both, (by_A, _), _ = everything(A)
+    x, move = both[:-1], jnp.asarray(symmetric(np.random.default_rng(4), 4))
+    expected = sum(
+        np.outer(v, v) @ move @ x / (-3 - value)
+        for value, v in zip(values[2:], vectors.T[2:], strict=True)
+    )
+    np.testing.assert_allclose(jnp.tensordot(by_A[:-1], move), expected, atol=1e-10)
+    np.testing.assert_allclose(by_A[-1], jnp.outer(x, x), atol=1e-10)
+
+
+def test_failed_lanes_have_zero_gradient_and_leave_others_alone(pencils):
+    As, Cs = pencils
+    As = As.at[1, 0, 0].set(jnp.nan).at[3, 2, 1].set(jnp.inf)
+    Cs = Cs.at[2].set(0.0)
+    bad = np.array([1, 2, 3])
+    assert np.all(np.isinf(jax.jit(jax.vmap(objective))(As, Cs)[bad]))
+    for found, expected in zip(gradients(As, Cs), gradients(*pencils), strict=True):
+        assert not np.any(found[bad])
+        np.testing.assert_array_equal(np.delete(found, bad, 0), np.delete(expected, bad, 0))
+    second = jax.jit(jax.vmap(jax.hessian(mixture)))(As, Cs)
+    assert np.all(np.isfinite(second)) and np.any(second[0]) and not np.any(second[bad])
+
+
+def test_non_negative_derivatives_stay_on_the_positive_face():
+    rng, size, lanes = np.random.default_rng(5), 5, 24
+    A, dA = (jnp.asarray([symmetric(rng, size) for _ in range(lanes)]) for _ in range(2))
+    C, dC = (jnp.asarray([definite(rng, size) for _ in range(lanes)]) for _ in range(2))
+    run = partial(tangents, dA=dA, dC=dC, method=NON_NEGATIVE, s=4)
+    (_, x, supports), (d_value, d_x, _) = run(A, C)
+    same = np.ones(lanes, bool)
+
+    def evaluate(pencil):
+        nonlocal same
+        value, moved, there = run(*pencil)[0]
+        same &= np.all((moved > 0) == (x > 0), axis=1) & np.all(there == supports, axis=1)
+        return value, moved
+
+    size = jnp.full(lanes, 1e-5)
+    value, vector = derivative(evaluate, (A, C), (dA, dC), size)
+    held = np.sum(np.asarray(x) > 0, axis=1) < 4
+    assert same.sum() > 15 and (same & held).sum() > 5
+    assert not np.any(np.where(x > 0, 0.0, d_x))
+    assert relative_error(value, d_value)[same].max() < 1e-6
+    several = same & (np.sum(np.asarray(x) > 0, axis=1) > 1)
+    assert relative_error(vector, d_x)[several].max() < 1e-6
+
+
+def test_nothing_recompiles(pencils):
+    compiled = []
+
+    def listen(name, *_, **__):
+        if "backend_compile" in name:
+            compiled.append(name)
+
+    (first, *rest), gradient = zip(*pencils, strict=True), jax.value_and_grad(mixture, (0, 1))
+    jax.block_until_ready(gradient(*first))
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    jax.block_until_ready([gradient(*pencil) for pencil in rest])
+    assert not compiled
+    jax.block_until_ready(jax.jit(lambda x: 3.25 * x + 1)(first[0]))
+    assert compiled  # the listener does listen
+
+
+def test_start_and_tolerance_carry_no_gradient(pencils):
+    A, C = pencils[0][0], pencils[1][0]
+    start = jnp.zeros(N).at[:S].set(1.0)
+
+    def value(start):
+        return sgep.solve(sgep.Problem(A, C), S, method=Greedy(), start=start).objective
+
+    assert not np.any(jax.grad(value)(start))
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+def test_lowers_elsewhere(platform, pencils):
+    traced = jax.jit(jax.grad(mixture)).trace(pencils[0][0], pencils[1][0])
+    assert traced.lower(lowering_platforms=(platform,)).as_text()
