@@ -50,14 +50,19 @@ def answer(A, C, method=None, s=S):
     return solution.objective, solution.x, solution.support
 
 
-def objective(A, C, method=None, s=S):
-    return answer(A, C, method, s)[0]
+def objective(A, C):
+    return answer(A, C)[0]
 
 
-def mixture(A, C, method=None, s=S):
-    """A scalar of value and vector, so that one gradient tests both."""
-    value, x, _ = answer(A, C, method, s)
-    return value + jnp.vdot(jnp.cos(jnp.arange(len(x), dtype=x.dtype)), x)
+def scalar(A, C):
+    return mixture(A, C)[0]
+
+
+def mixture(A, C):
+    """A scalar of value and vector, so that one gradient tests both; with value and support."""
+    value, x, support = answer(A, C)
+    mixed = value + jnp.vdot(jnp.cos(jnp.arange(len(x), dtype=x.dtype)), x)
+    return mixed, (value, support)
 
 
 @partial(jax.jit, static_argnames=("method", "s"))
@@ -171,24 +176,34 @@ def test_finite_differences(family):
     assert relative_error(x, d_x)[same].max() < 1e-6
 
 
+@jax.jit
+@jax.vmap
+def slopes(pencil, move):
+    """Gradients, values and supports of a batch, and the derivative of all that along a move."""
+    slope = jax.grad(lambda pencil: mixture(*pencil), has_aux=True)
+    return jax.jvp(slope, (pencil,), (move,))
+
+
 def test_second_derivatives():
     data, direction = jax.tree.map(jnp.asarray, draw("plain", np.random.default_rng(1)))
 
-    @jax.jit
-    @jax.vmap
-    def gradient(pencil, move):
-        return jax.jvp(jax.grad(lambda pencil: mixture(*pencil)), (pencil,), (move,))
+    (_, (_, supports)), (expected, _) = slopes(data, direction)
+    same = np.ones(LANES, bool)
 
-    supports = jax.jit(jax.vmap(answer))(*data)[2]
+    def evaluate(data):
+        nonlocal same
+        slope, (_, moved) = slopes(data, direction)[0]
+        same &= np.all(np.asarray(moved == supports), axis=1)
+        return slope
+
     size = jnp.asarray(2e-4 * np.minimum(lowest_gaps(*data, supports), 0.3))
-    expected = gradient(data, direction)[1]
-    found = derivative(lambda data: gradient(data, direction)[0], data, direction, size)
-    errors = [relative_error(f, e) for f, e in zip(found, expected, strict=True)]
-    assert np.median(errors) < 1e-8
-    assert np.sort(np.max(errors, axis=0))[:-2].max() < 1e-4  # in two lanes a support may change
+    found = derivative(evaluate, data, direction, size)
+    assert same.sum() >= 50
+    for slope, wanted in zip(found, expected, strict=True):
+        assert relative_error(slope, wanted)[same].max() < 1e-4
 
 
-gradients = jax.jit(jax.vmap(jax.grad(mixture, (0, 1))))  # shared: one program for six lanes
+gradients = jax.jit(jax.vmap(jax.grad(scalar, (0, 1))))  # shared: one program for six lanes
 agree = partial(np.testing.assert_allclose, rtol=1e-10, atol=1e-12)
 
 
@@ -196,15 +211,6 @@ agree = partial(np.testing.assert_allclose, rtol=1e-10, atol=1e-12)
 def pencils():
     data, _ = draw("plain", np.random.default_rng(2))
     return tuple(jnp.asarray(leaf[:6]) for leaf in data)
-
-
-def test_forward_equals_reverse_and_the_hessian_is_symmetric(pencils):
-    A, C = pencils[0][0], pencils[1][0]
-    forward = jax.jit(jax.jacfwd(lambda A: answer(A, C)[:2]))(A)
-    reverse = jax.jit(jax.jacrev(lambda A: answer(A, C)[:2]))(A)
-    jax.tree.map(agree, forward, reverse)
-    hessian = jax.jit(jax.hessian(mixture))(A, C)
-    agree(hessian, jnp.transpose(hessian, (2, 3, 0, 1)))
 
 
 def test_gradients_are_symmetric_and_known(pencils):
@@ -246,19 +252,19 @@ def test_the_answer_itself_does_not_change(pencils):
 
 def test_vmap_jit_scan_and_loop_agree(pencils):
     As, Cs = pencils
-    loop = [jax.grad(mixture, (0, 1))(A, C) for A, C in zip(As, Cs, strict=True)]
+    loop = [jax.grad(scalar, (0, 1))(A, C) for A, C in zip(As, Cs, strict=True)]
     loop = jax.tree.map(lambda *leaves: jnp.stack(leaves), *loop)
 
     @jax.jit
     @partial(jax.grad, argnums=(0, 1))
     def batched(As, Cs):
-        return jnp.sum(jax.vmap(mixture)(As, Cs))
+        return jnp.sum(jax.vmap(scalar)(As, Cs))
 
     @jax.jit
     @partial(jax.grad, argnums=(0, 1))
     def scanned(As, Cs):
         def step(carry, pencil):
-            return carry + mixture(*pencil), None
+            return carry + scalar(*pencil), None
 
         return jax.lax.scan(step, jnp.zeros((), As.dtype), (As, Cs))[0]
 
@@ -284,30 +290,43 @@ def test_float32(pencils):
 
 
 def spread(values, seed=0):
-    """A rotation of diag(values): no coordinate is special."""
-    size = len(values)
-    Q, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((size, size)))
-    return jnp.asarray(Q @ np.diag(np.asarray(values, float)) @ Q.T)
+    """A rotation of diag(values), so that no coordinate is special, and one variable to avoid."""
+    Q, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((4, 4)))
+    A = np.diag([0.0, 0.0, 0.0, 0.0, 100.0])
+    A[:4, :4] = Q @ np.diag(np.asarray(values, float)) @ Q.T
+    return jnp.asarray(A)
 
 
 @jax.jit
 def everything(A):
-    """Vector and value in one array, their Jacobians, and their second derivatives."""
+    """Vector and value in one array, their Jacobians both ways, and their second derivatives."""
     eye = jnp.eye(len(A), dtype=A.dtype)
 
     def both(A, C):
-        value, x, _ = answer(A, C, s=len(A))
+        value, x, _ = answer(A, C, s=4)
         return jnp.append(x, value)
 
-    return both(A, eye), jax.jacrev(both, (0, 1))(A, eye), jax.hessian(both, (0, 1))(A, eye)
+    forward, reverse = jax.jacfwd(both, (0, 1)), jax.jacrev(both, (0, 1))
+    second = jax.jacfwd(reverse, (0, 1))
+    return both(A, eye), forward(A, eye), reverse(A, eye), second(A, eye)
+
+
+def test_forward_equals_reverse_and_hessians_are_symmetric():
+    A = jnp.asarray(symmetric(np.random.default_rng(3), 5))
+    _, forward, reverse, second = everything(A)
+    jax.tree.map(agree, forward, reverse)
+    (by_AA, by_AC), (by_CA, by_CC) = second
+    for hessian, other in ((by_AA, by_AA), (by_AC, by_CA), (by_CC, by_CC)):
+        assert np.any(hessian)
+        agree(hessian, jnp.transpose(other, (0, 3, 4, 1, 2)))
 
 
 def test_other_eigenvalues_may_repeat():
     A, h = spread([-3, 1, 1, 1]), 1e-4
-    both, (by_A, _), second = everything(A)
-    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(second))
+    both, (by_A, _), *others = everything(A)
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(others))
     assert np.isclose(both[-1], -3)
-    move = jnp.asarray(symmetric(np.random.default_rng(3), 4))
+    move = jnp.asarray(symmetric(np.random.default_rng(3), 5))
     found = (everything(A + h * move)[0] - everything(A - h * move)[0]) / (2 * h)
     np.testing.assert_allclose(jnp.tensordot(by_A, move), found, rtol=1e-6, atol=1e-7)
 
@@ -320,28 +339,26 @@ def test_a_tied_lowest_eigenvalue_is_finite():
 
 def test_directions_inside_the_tied_eigenspace_get_zero():
     A = spread([-3, -3, 1, 2])
-    values, vectors = np.linalg.eigh(A)
-    both, (by_A, _), _ = everything(A)
-    x, move = both[:-1], jnp.asarray(symmetric(np.random.default_rng(4), 4))
-    expected = sum(
-        np.outer(v, v) @ move @ x / (-3 - value)
-        for value, v in zip(values[2:], vectors.T[2:], strict=True)
-    )
+    values, vectors = np.linalg.eigh(A[:4, :4])
+    both, (by_A, _), *_ = everything(A)
+    x, move = both[:-1], jnp.asarray(symmetric(np.random.default_rng(4), 5))
+    expected = np.zeros(5)
+    for value, v in zip(values[2:], vectors.T[2:], strict=True):
+        expected[:4] += v * (v @ (move @ x)[:4]) / (-3 - value)
     np.testing.assert_allclose(jnp.tensordot(by_A[:-1], move), expected, atol=1e-10)
     np.testing.assert_allclose(by_A[-1], jnp.outer(x, x), atol=1e-10)
 
 
-def test_failed_lanes_have_zero_gradient_and_leave_others_alone(pencils):
-    As, Cs = pencils
-    As = As.at[1, 0, 0].set(jnp.nan).at[3, 2, 1].set(jnp.inf)
-    Cs = Cs.at[2].set(0.0)
+def test_failed_lanes_have_zero_gradient_and_leave_others_alone():
+    (As, Cs), move = jax.tree.map(jnp.asarray, draw("plain", np.random.default_rng(1)))
+    spoilt = As.at[1, 0, 0].set(jnp.nan).at[3, 2, 1].set(jnp.inf), Cs.at[2].set(0.0)
     bad = np.array([1, 2, 3])
-    assert np.all(np.isinf(jax.jit(jax.vmap(objective))(As, Cs)[bad]))
-    for found, expected in zip(gradients(As, Cs), gradients(*pencils), strict=True):
+    (first, (values, _)), (second, _) = slopes(spoilt, move)
+    (first_alone, _), (second_alone, _) = slopes((As, Cs), move)
+    assert np.all(np.isinf(values[bad]))
+    for found, alone in zip((*first, *second), (*first_alone, *second_alone), strict=True):
         assert not np.any(found[bad])
-        np.testing.assert_array_equal(np.delete(found, bad, 0), np.delete(expected, bad, 0))
-    second = jax.jit(jax.vmap(jax.hessian(mixture)))(As, Cs)
-    assert np.all(np.isfinite(second)) and np.any(second[0]) and not np.any(second[bad])
+        np.testing.assert_array_equal(np.delete(found, bad, 0), np.delete(alone, bad, 0))
 
 
 def test_non_negative_derivatives_stay_on_the_positive_face():
@@ -374,7 +391,7 @@ def test_nothing_recompiles(pencils):
         if "backend_compile" in name:
             compiled.append(name)
 
-    (first, *rest), gradient = zip(*pencils, strict=True), jax.value_and_grad(mixture, (0, 1))
+    (first, *rest), gradient = zip(*pencils, strict=True), jax.value_and_grad(scalar, (0, 1))
     jax.block_until_ready(gradient(*first))
     jax.monitoring.register_event_duration_secs_listener(listen)
     jax.block_until_ready([gradient(*pencil) for pencil in rest])
@@ -395,5 +412,5 @@ def test_start_and_tolerance_carry_no_gradient(pencils):
 
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])
 def test_lowers_elsewhere(platform, pencils):
-    traced = jax.jit(jax.grad(mixture)).trace(pencils[0][0], pencils[1][0])
+    traced = jax.jit(jax.grad(scalar)).trace(pencils[0][0], pencils[1][0])
     assert traced.lower(lowering_platforms=(platform,)).as_text()
