@@ -10,7 +10,7 @@ correlate:
 
 What counts is the correlation on data that neither has seen. With as many variables as samples,
 ordinary CCA correlates noise with noise perfectly, whatever g is, and learns nothing; with 100
-samples the two are nearly equal.
+samples the two are nearly equal (0.955 and 0.944).
 
     python examples/learn_through_the_solve.py [--output learning.png] [--steps 150]
 """
