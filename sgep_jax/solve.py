@@ -10,6 +10,7 @@ from jax import lax
 
 from . import validation
 from .decomposition import Decomposition
+from .gradients import reattach
 from .loop import run
 from .multistart import Multistart
 from .solution import Solution, Status
@@ -68,6 +69,7 @@ def default_method(size: int, sparsity: int):
 
 @partial(jax.jit, static_argnames=("sparsity", "num_starts"))
 def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
+    exact, (problem, method, start) = problem, lax.stop_gradient((problem, method, start))
     if isinstance(method, Multistart):
         if num_starts is not None:
             method = method.exactly(num_starts)
@@ -80,7 +82,7 @@ def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
     point, status, num_steps, history = ending
     failed = ~jnp.isfinite(point.objective)
     none_left = jnp.int32(Status.NO_DEFINITE_SUPPORT)  # NaN and infinity were seen at the start
-    return Solution(
+    solution = Solution(
         x=dense(point, problem.size),
         objective=point.objective,
         support=jnp.sort(point.support),
@@ -90,6 +92,7 @@ def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
         num_starts=jnp.asarray(tried, jnp.int32),
         times_found=jnp.where(failed, 0, found),
     )
+    return reattach(exact, solution, method.lower)
 
 
 def run_starts(problem, method, key, start, sparsity, number: int, chunk: int = 32):
