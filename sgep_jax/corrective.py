@@ -8,11 +8,13 @@ w_j = W_Sj and G₀ the inverse of W_SS on the C-complement of x (W_SS x = 0). T
     σ_ij = W_jj − w_j'G₀w_j + μ(G₀w_j)_i + κ x'w_j.
 
 σ_ij is the last pivot of W on the exchanged support, so it is negative exactly when that support
-has a value below α (Sylvester). One Newton step on σ_ij(α) = 0 lowers α by
+has a value below α (Sylvester). Pairs are ranked by the change of the objective, which σ is not
+in the units of: the lowest value of W on the plane {z, e_j}, that is of the pencil
 
-    −σ_ij / [z; 1]'C[z; 1] ≈ −σ_ij / (C_jj + κ²),
+    [D, −D; −D, W_jj]  against  diag(z'Cz, C_jj),   D = z'Wz = −z'w_j = W_jj − σ_ij ≥ 0,
 
-which is what pairs are ranked by: it is in the units of the objective, σ is not.
+with z'Cz ≈ κ² + Σ_l C_ll (G₀w_j)_l². It is negative exactly when σ_ij is, and stays right where
+x_i → 0: there z is all but parallel to x, and a Newton step on σ_ij(α) = 0 would be tiny.
 
 No eigendecomposition: with y = C_SS x and τ > 0 the matrix K = W_SS + τyy' is positive definite
 when x is the only lowest eigenvector, and G₀ = K^(-1) − xx'/τ.
@@ -64,15 +66,28 @@ def exchanges(problem, point: Point, scale) -> Exchanges:
     xw = product(W_S, x)[None, :]
     mu = xw / x_i
     kappa = (H - mu * jnp.diagonal(G)[:, None]) / x_i
-    curvature = (a - alpha * c) - jnp.sum(W_S.T * H, axis=0)
-    pivot = curvature[None, :] + mu * H + kappa * xw
+    curvature_j = a - alpha * c  # W_jj
+    pivot = (curvature_j - jnp.sum(W_S.T * H, axis=0))[None, :] + mu * H + kappa * xw
     pivot = jnp.where(jnp.isnan(pivot), jnp.inf, pivot)
-    change = pivot / (c[None, :] + kappa * kappa)
+    change = lowest_on_plane(
+        curvature_j[None, :] - pivot, pivot, curvature_j[None, :], c[None, :],
+        kappa * kappa + jnp.sum(c[S][:, None] * H * H, axis=0)[None, :],
+    )  # fmt: skip
     inside = membership(S, problem.size)[None, :] | (c <= 0)[None, :]
     return Exchanges(
         jnp.where(inside, jnp.inf, pivot),
         jnp.where(inside | jnp.isnan(change), jnp.inf, change),
     )
+
+
+def lowest_on_plane(D, pivot, curvature, c, norm):
+    """The lowest eigenvalue of [D, −D; −D, W_jj] against diag(z'Cz, C_jj)."""
+    c = jnp.where(c > 0, c, 1.0)
+    D = jnp.maximum(D, 0) / jnp.where(norm > 0, norm, 1.0)
+    mean, determinant = (D + curvature / c) / 2, D * (pivot / c)
+    root = jnp.sqrt(jnp.maximum(mean * mean - determinant, 0))
+    total = mean + root
+    return jnp.where(mean > 0, determinant / jnp.where(total > 0, total, 1.0), mean - root)
 
 
 def exchanged(problem, point: Point, position, added, scale) -> Point:

@@ -219,6 +219,8 @@ class Decomposition:
         width = size.inside if self.draw == "stratified" else min(k, s)
         if self.rest == "free":
             reduced = reduce(problem, point, block, free_rest(point, block, s - size.inside), 0.0)
+        elif self.subproblem == "inertia" and size.inside == s:  # x_N = 0
+            reduced = reduce(problem, point, block, free_rest(point, block, 0), 0.0)
         else:
             reduced = reduce(problem, point, block, frozen_rest(point, block), theta)
         if self.subproblem == "inertia":

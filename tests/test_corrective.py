@@ -1,0 +1,103 @@
+"""Corrective exchanges: the sign of every score, and the exchanged point, against SciPy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+from helpers import definite, symmetric
+
+import sgep_jax as sgep
+from sgep_jax.corrective import exchanged, exchanges
+from sgep_jax.polish import polish
+from sgep_jax.supports import Point
+
+N, S = 9, 4
+
+
+def lowest(A, C, support):
+    rows = np.ix_(support, support)
+    return scipy.linalg.eigh(A[rows], C[rows], eigvals_only=True)[0]
+
+
+@jax.jit
+def scores_and_points(problem, support):
+    """The polished point on `support`, all scores, and all exchanged points."""
+    scale = problem.scale()
+    start = Point(support, jnp.ones(S, problem.dtype), 0 * scale)
+    point = polish(problem, start)
+    scores = exchanges(problem, point, scale)
+
+    def one(position, added):
+        return exchanged(problem, point, position, added, scale)
+
+    pairs = jnp.meshgrid(
+        jnp.arange(S, dtype=jnp.int32), jnp.arange(N, dtype=jnp.int32), indexing="ij"
+    )
+    points = jax.vmap(jax.vmap(one))(*pairs)
+    return point, scores, points
+
+
+@pytest.mark.parametrize("identity", [True, False])
+def test_sign_of_every_score_and_value_of_every_exchange(identity):
+    rng = np.random.default_rng(1)
+    pairs = improving = 0
+    for _ in range(30):
+        A = symmetric(rng, N)
+        C = np.eye(N) if identity else definite(rng, N)
+        support = np.sort(rng.choice(N, S, replace=False)).astype(np.int32)
+        problem = sgep.Problem(A, C)
+        point, scores, points = scores_and_points(problem, support)
+        for i, j in np.ndindex(S, N):
+            if j in support:
+                assert scores.pivot[i, j] == np.inf
+                continue
+            truth = lowest(A, C, np.append(np.delete(support, i), j))
+            gain = float(point.objective) - truth
+            assert (float(scores.pivot[i, j]) < 0) == (gain > 0) or abs(gain) < 1e-12
+            if gain > 1e-9:
+                np.testing.assert_allclose(points.objective[i, j], truth, rtol=1e-11)
+                improving += 1
+            elif gain < -1e-12:
+                assert points.objective[i, j] == np.inf
+            pairs += 1
+    assert pairs == 600 and improving > 100
+
+
+def test_zero_loading_is_dropped_for_free():
+    """x = (e_0 + e_1)/√2 on the support {0, 1, 2}: 2 has no loading, and 3 couples to x."""
+    A = -np.diag([2.0, 2.0, 0.5, 1.0, 0.1])
+    A[0, 1] = A[1, 0] = -1.0
+    A[0, 3] = A[3, 0] = -0.3
+    problem = sgep.Problem(A)
+    solution = sgep.solve(
+        problem, 3, method=sgep.SwapSearch(), start=np.array([1.0, 1.0, 0.1, 0, 0])
+    )
+    assert list(solution.support) == [0, 1, 3]
+    np.testing.assert_allclose(
+        solution.objective, np.linalg.eigvalsh(A[np.ix_(*[[0, 1, 3]] * 2)])[0]
+    )
+
+
+def test_near_multiple_lowest_eigenvalue(dtype):
+    """Two equal blocks: λ₂ = λ₁ on the support; scores stay finite, the search ends."""
+    block = -np.array([[2.0, 1.0], [1.0, 2.0]])
+    A = scipy.linalg.block_diag(block, block, block * (1 - 1e-7), -1.0)
+    solution = sgep.solve(sgep.Problem(jnp.asarray(A, dtype)), 4, method=sgep.SwapSearch())
+    assert solution.status == sgep.Status.SWAP_OPTIMAL
+    np.testing.assert_allclose(solution.objective, -3.0, rtol=1e-6)
+
+
+def test_swap_search_ends_swap_optimal():
+    rng = np.random.default_rng(2)
+    A, C = symmetric(rng, 12), definite(rng, 12)
+    solution = sgep.solve(sgep.Problem(A, C), 5, method=sgep.SwapSearch())
+    assert solution.status == sgep.Status.SWAP_OPTIMAL
+    assert (np.diff(solution.history) <= 0).all()
+    support = np.asarray(solution.support)
+    values = [
+        lowest(A, C, np.append(np.delete(support, i), j))
+        for i in range(5)
+        for j in set(range(12)) - set(support.tolist())
+    ]
+    assert min(values) >= float(solution.objective) - 1e-12
