@@ -177,6 +177,9 @@ class Decomposition:
         theta = jnp.where(stalled, 0.0, jnp.asarray(self.theta, problem.dtype) * state.scale)
         found = self._search(problem, point, block, size, theta, rounding, key_search)
 
+        # x_N may be independent of the new coordinates where the whole support is not
+        definite = whiten(problem.C.block(found.support)).definite
+        found = found._replace(objective=jnp.where(definite, found.objective, jnp.inf))
         ended = stalled & ~(found.objective < point.objective - rounding)
         lower = (found.objective < point.objective) & ~ended
         if self._ending(size, n) == Status.OPTIMAL:

@@ -91,7 +91,9 @@ def test_lowering(method, platform):
     traced = jax.jit(run).trace(shape, shape, jax.random.key(0))
     text = traced.lower(lowering_platforms=(platform,)).as_text()
     assert "stablehlo.while" in text
-    assert not re.search(r"\dxf64", text)  # scalar literals aside
+    arithmetic = r"stablehlo\.(add|subtract|multiply|divide|sqrt|rsqrt|dot_general|custom_call)\b"
+    assert re.search(arithmetic + r".*xf32", text)
+    assert not re.search(arithmetic + r".*xf64", text)  # selections of literals aside
 
 
 def test_tolerance_may_be_a_batch_axis():
