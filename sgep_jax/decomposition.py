@@ -29,7 +29,7 @@ from jax import lax
 
 from . import validation, working_set
 from .corrective import exchanges
-from .linalg import product, quadratic, whiten
+from .linalg import is_definite, product, quadratic
 from .polish import polish, polish_nonnegative
 from .reduction import Block, free_rest, frozen_rest, reduce
 from .search import bisection, coordinate_descent, inertia
@@ -177,9 +177,9 @@ class Decomposition:
         theta = jnp.where(stalled, 0.0, jnp.asarray(self.theta, problem.dtype) * state.scale)
         found = self._search(problem, point, block, size, theta, rounding, key_search)
 
-        # x_N may be independent of the new coordinates where the whole support is not
-        definite = whiten(problem.C.block(found.support)).definite
-        found = found._replace(objective=jnp.where(definite, found.objective, jnp.inf))
+        if self.rest == "frozen":  # x_N may be independent of B where the whole support is not
+            definite = is_definite(problem.C.block(found.support))
+            found = found._replace(objective=jnp.where(definite, found.objective, jnp.inf))
         ended = stalled & ~(found.objective < point.objective - rounding)
         lower = (found.objective < point.objective) & ~ended
         if self._ending(size, n) == Status.OPTIMAL:
@@ -268,7 +268,7 @@ class Decomposition:
             lower=self.lower, sweeps=50, movable=movable, order=self.order, key=key,
         )  # fmt: skip
         empty = ~movable & (jnp.diagonal(C) == 0)  # x_N = 0
-        definite = whiten(C + jnp.where(empty, 1.0, 0.0)[:, None] * identity).definite
+        definite = is_definite(C + jnp.where(empty, 1.0, 0.0)[:, None] * identity)
         value = quadratic(A, x) / jnp.where(definite, quadratic(C, x), 1.0)
         return jnp.where(definite, value, jnp.inf), x
 

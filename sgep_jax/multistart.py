@@ -139,7 +139,7 @@ class Multistart:
     def _start(self, problem, sparsity, seed) -> SwapState:
         start = complete(problem, seed, sparsity)
         state = self.local.init(problem, start, None)
-        dead = ~jnp.isfinite(start.objective)  # NaN, or no definite support
+        dead = ~jnp.isfinite(state.point.objective)  # NaN, or no definite support
         return state._replace(status=jnp.where(dead, jnp.int32(Status.STEP_LIMIT), state.status))
 
     def _unfinished(self, search: Search):

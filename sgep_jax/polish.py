@@ -11,12 +11,9 @@ from .supports import Point, normalise
 
 
 def polish(problem, point: Point) -> Point:
-    """min x'Ax / x'Cx over x supported on `point.support`; the point itself where C_SS fails."""
+    """min x'Ax / x'Cx over x supported on `point.support`; inf where C is not definite there."""
     A, C = problem.A.block(point.support), problem.C.block(point.support)
     value, x = lowest_pair(A, C)
-    better = value < jnp.inf
-    x = jnp.where(better, x, point.loadings)
-    value = jnp.where(better, value, point.objective)
     return normalise(Point(point.support, x, value), quadratic(C, x))
 
 
