@@ -1,7 +1,11 @@
 """Sparse generalized eigenvalue problems on JAX: min x'Ax / x'Cx with at most s nonzeros."""
 
 from . import datasets
+from .baselines.coordinate_wise import CoordinateWise
 from .baselines.exhaustive import Exhaustive
+from .baselines.quadratic_majorization import QuadraticMajorization
+from .baselines.rayleigh_flow import TruncatedRayleighFlow
+from .baselines.truncated_power import TruncatedPower
 from .decomposition import Decomposition
 from .optimality import block_optimality
 from .problem import Problem
@@ -11,12 +15,16 @@ from .solve import solve
 __version__ = "0.1.0"
 
 __all__ = [
+    "CoordinateWise",
     "Decomposition",
     "Exhaustive",
     "Problem",
+    "QuadraticMajorization",
     "Solution",
     "SolveError",
     "Status",
+    "TruncatedPower",
+    "TruncatedRayleighFlow",
     "block_optimality",
     "datasets",
     "solve",
