@@ -22,9 +22,9 @@ Deviations from the paper:
    for s nonzeros, every iterate is cut to its s largest entries and solved exactly there, and
    the lowest objective of all is the answer. One step of the loop is one ρ.
 2. x_i √C_ii takes the place of x_i in the penalty: the units of the variables do not matter.
-3. An iteration is `LINE_SEARCHES` steps of the paper's preconditioned steepest descent, warm started,
-   with exact line search (Lemma 1), instead of the eigenvector to convergence: the
-   penalised objective still falls.
+3. An iteration is two steps of the paper's preconditioned steepest descent, warm started, with
+   exact line search (Lemma 1), instead of the eigenvector to convergence: the penalised
+   objective still falls.
 4. ε falls from 0.1 to 1e-4 over the iterations; the paper keeps it.
 5. Each ρ starts from the dense lowest vector of the pencil (by the same descent), not from the
    caller's start: a zero entry has a large weight and would stay zero. The start is the answer
@@ -147,8 +147,8 @@ class QuadraticMajorization:
         if self.surrogate == "l0" and not identity:
             raise ValueError(
                 f"QuadraticMajorization(surrogate='l0') is defined for C = I only, but C is "
-                f"{type(problem.C).__name__}. Use 'log', 'exp' or 'lp'; if C is the identity, leave "
-                f"it out: Problem(A)."
+                f"{type(problem.C).__name__}. Use 'log', 'exp' or 'lp'; if C is the identity, "
+                f"leave it out: Problem(A)."
             )
         scale = problem.scale()
         shift = 0 * scale

@@ -67,8 +67,8 @@ class TruncatedRayleighFlow:
 
     - `step_size`: η λ_max(C), below 1 by the paper's rule. Traced: a new value does not recompile.
     - `optimizer`: an optax gradient transformation in its place, with its own learning rate, such
-      as `optax.sgd(0.5, momentum=0.9)`, `optax.adam(0.02)` or one with a schedule. It is compared by
-      identity: keep the object, a new one recompiles.
+      as `optax.sgd(0.5, momentum=0.9)`, `optax.adam(0.02)` or one with a schedule. It is compared
+      by identity: keep the object, a new one recompiles.
     - `tolerance`: stop when an objective is within this, relatively, of the one before.
     - `max_steps`: at most.
 
