@@ -18,8 +18,8 @@ def test_feasible_finite_and_honest(name, dtype):
         if C is not None and name in ONLY_IDENTITY:
             with pytest.raises(ValueError, match="defined for C = I only"):
                 sgep.solve(sgep.Problem(A, C), SPARSITY, method=METHODS[name])
-        else:  # the identity is said in both ways
-            explicit = C is None and dtype == "float32" and name not in ONLY_IDENTITY
+        else:  # elsewhere C = None is solved; an explicit identity shares a compilation
+            explicit = C is None and name not in ONLY_IDENTITY
             check(name, A, np.eye(len(A)) if explicit else C, dtype)
 
 
