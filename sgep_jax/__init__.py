@@ -1,7 +1,11 @@
 """Sparse generalized eigenvalue problems on JAX: min x'Ax / x'Cx with at most s nonzeros."""
 
 from . import datasets
+from .baselines.coordinate_wise import CoordinateWise
 from .baselines.exhaustive import Exhaustive
+from .baselines.quadratic_majorization import QuadraticMajorization
+from .baselines.rayleigh_flow import TruncatedRayleighFlow
+from .baselines.truncated_power import TruncatedPower
 from .decomposition import Decomposition
 from .multistart import Multistart
 from .optimality import block_optimality
@@ -13,14 +17,18 @@ from .swap_search import SwapSearch
 __version__ = "0.1.0"
 
 __all__ = [
+    "CoordinateWise",
     "Decomposition",
     "Exhaustive",
     "Multistart",
     "Problem",
+    "QuadraticMajorization",
     "Solution",
     "SolveError",
     "Status",
     "SwapSearch",
+    "TruncatedPower",
+    "TruncatedRayleighFlow",
     "block_optimality",
     "datasets",
     "solve",

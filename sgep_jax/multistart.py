@@ -173,7 +173,8 @@ class Multistart:
             lowest = jnp.minimum(jnp.min(lanes.point.objective), first(search.pool).objective)
             return lanes, steps + 1, history.at[steps + 1].set(lowest)
 
-        begin = (search.lanes, search.steps, search.history)
+        lowest = jnp.minimum(jnp.min(search.lanes.point.objective), first(search.pool).objective)
+        begin = (search.lanes, search.steps, search.history.at[search.steps].min(lowest))
         lanes, steps, history = lax.while_loop(waiting, advance, begin)
         return search._replace(lanes=lanes, steps=steps, history=history)
 

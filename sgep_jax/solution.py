@@ -48,7 +48,7 @@ class Status(enum.IntEnum):
     DIVERGED = (
         8,
         False,
-        "The iteration diverged: its values are no longer finite.",
+        "The iteration diverged: its values are not finite, or left the region its step is for.",
         "Use a smaller step size.",
     )
 

@@ -1,6 +1,7 @@
 """One table of methods, one of pencils, brute force by NumPy, and the tolerances."""
 
 import itertools
+from functools import cache
 
 import numpy as np
 import scipy.linalg
@@ -18,7 +19,19 @@ METHODS = {
     "bisection": sgep.Decomposition(),
     "coordinate": sgep.Decomposition(subproblem="coordinate"),
     "exhaustive": sgep.Exhaustive(),
+    "truncated power": sgep.TruncatedPower(),
+    "truncated power, warm": sgep.TruncatedPower(warm_up=(8, 4, 2), max_steps=200),
+    "greedy coordinate-wise": sgep.CoordinateWise(max_steps=100),
+    "partial coordinate-wise": sgep.CoordinateWise("partial", max_steps=200),
+    "rayleigh flow": sgep.TruncatedRayleighFlow(),
+    "majorization exp": sgep.QuadraticMajorization("exp"),
+    "majorization log": sgep.QuadraticMajorization("log"),
+    "majorization lp": sgep.QuadraticMajorization("lp"),
+    "majorization l0": sgep.QuadraticMajorization("l0"),
 }
+
+ALWAYS_FIND_PITPROPS = ("bisection", "coordinate", "exhaustive")
+ONLY_IDENTITY = ("truncated power", "truncated power, warm", "majorization l0")
 
 
 def brute_force(A, C, s):
@@ -48,6 +61,22 @@ def quotient(A, C, x):
 def lowest(A, C):
     """The lowest generalized eigenvalue, by SciPy."""
     return float(scipy.linalg.eigh(A, C, eigvals_only=True, subset_by_index=[0, 0])[0])
+
+
+@cache
+def problems():
+    """One pencil of each kind, n = 9: (A, C), C = None for the identity."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((40, 9)) @ rng.standard_normal((9, 9))
+    gap, within = rng.standard_normal(9), definite(rng, 9)
+    S = np.cov(X.T)
+    same = (np.arange(9) < 5)[:, None] == (np.arange(9) < 5)[None, :]
+    return {
+        "pca": (-S, None),
+        "fda": (-np.outer(gap, gap), within),
+        "cca": (-np.where(same, 0, S), np.where(same, S, 0) + 0.1 * np.eye(9)),
+        "indefinite": (symmetric(rng, 9), definite(rng, 9)),
+    }
 
 
 def symmetric(rng, n):
