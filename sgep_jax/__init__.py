@@ -1,6 +1,7 @@
 """Sparse generalized eigenvalue problems on JAX: min x'Ax / x'Cx with at most s nonzeros."""
 
 from . import datasets
+from .applications import cca_problem, fda_problem, pca_problem
 from .baselines.exhaustive import Exhaustive
 from .decomposition import Decomposition
 from .multistart import Multistart
@@ -22,6 +23,9 @@ __all__ = [
     "Status",
     "SwapSearch",
     "block_optimality",
+    "cca_problem",
     "datasets",
+    "fda_problem",
+    "pca_problem",
     "solve",
 ]

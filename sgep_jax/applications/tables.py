@@ -1,0 +1,123 @@
+"""What the three share: a table at the door, unit variances, the ridge.
+
+Checks of values are skipped for tracers. A constant column under `scale` then becomes zero: it
+explains nothing, and no support is made to use it.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import validation
+from ..linalg import product
+from ..problem import floating_array, symmetric_array
+
+
+def from_data(owner, data: dict, matrices: dict) -> bool:
+    """Whether the data are given, and not the matrices; all of one, and none of the other."""
+    sources = " and ".join(data), " and ".join(matrices)
+    given = [[name for name in source if source[name] is not None] for source in (data, matrices)]
+    if bool(given[0]) == bool(given[1]):
+        found = f"both ({', '.join(given[0] + given[1])})" if given[0] else "neither"
+        raise ValueError(
+            f"{owner} takes either the data {sources[0]}, or {sources[1]}, but it was given "
+            f"{found}. Pass one of the two."
+        )
+    source, names = (data, given[0]) if given[0] else (matrices, given[1])
+    for name in source:
+        if name not in names:
+            raise ValueError(f"{owner} needs {name} beside {names[0]}, but it is missing.")
+    return bool(given[0])
+
+
+def table(name, value):
+    """`value` as a finite floating array of at least two rows and one column."""
+    if hasattr(value, "toarray"):
+        raise TypeError(
+            f"{name} must be a dense array, but it is a {type(value).__name__}. "
+            f"Pass {name}.toarray() if that fits in memory."
+        )
+    try:
+        return floating_array(name, value, _table_shape)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(
+            f"{name} must be a table, but its rows have different lengths. Pad or drop them."
+        ) from None
+
+
+def _table_shape(name, array):
+    validation.real(name, array)
+    if array.ndim == 3:
+        raise ValueError(
+            f"{name} must be one table, but its shape is {array.shape}. For a batch of tables "
+            f"use jax.vmap over the first axis."
+        )
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(
+            f"{name} must have shape (rows, columns), a row per sample and at least one column, "
+            f"but its shape is {array.shape}. A single variable is {name}.reshape(-1, 1)."
+        )
+    if array.shape[0] < 2:
+        raise ValueError(
+            f"{name} must have at least two rows, one per sample, but its shape is {array.shape}. "
+            f"If its rows are the variables, pass {name}.T."
+        )
+
+
+def standardised(name, X, center: bool, scale: bool):
+    """X less its column means, and divided by its columns' root mean squares."""
+    noise = 10 * float(jnp.finfo(X.dtype).eps) * jnp.max(jnp.abs(X), axis=0)
+    if center:
+        X = X - jnp.mean(X, axis=0, keepdims=True)
+    if not scale:
+        return X
+    variance = jnp.mean(X**2, axis=0)
+    return X * _inverse_root(name, variance, variance > noise**2)[None, :]
+
+
+def second_moments(X, Y=None):
+    """X'Y / m; without Y, X'X / m."""
+    return product(X.T, X if Y is None else Y) / X.shape[0]
+
+
+def covariances(name, value):
+    """A covariance or scatter matrix as an array, with no negative variance."""
+    array = symmetric_array(name, value)
+    if validation.is_concrete(array) and np.min(np.diagonal(array)) < 0:
+        i = int(np.argmin(np.diagonal(array)))
+        raise ValueError(
+            f"{name} must not have negative variances, but {name}[{i}, {i}] is {array[i, i]}. "
+            f"Pass the covariances themselves: their sign is changed here."
+        )
+    return array
+
+
+def to_unit(name, variance):
+    """D with D_ij = 1 / √(v_i v_j): D ∘ S is the correlation matrix of the covariance S."""
+    root = _inverse_root(name, variance, variance > 0)
+    return root[:, None] * root[None, :]
+
+
+def _inverse_root(name, variance, usable):
+    """1 / √variance; an error, or under `jit` zero, for variables that do not vary."""
+    if validation.is_concrete(usable) and not np.all(usable):
+        constant = np.flatnonzero(~np.asarray(usable))
+        raise ValueError(
+            f"{name} must not have constant columns under scale=True, but column {constant[0]} "
+            f"is constant ({len(constant)} such). Remove them, or pass scale=False."
+        )
+    return jnp.where(usable, jax.lax.rsqrt(jnp.where(usable, variance, 1.0)), 0.0)
+
+
+def add_ridge(owner, C, ridge, absolute_ridge):
+    """C + (ridge · mean(diag C) + absolute_ridge) · I."""
+    for name, value in (("ridge", ridge), ("absolute_ridge", absolute_ridge)):
+        if isinstance(value, (str, bool)) or jnp.ndim(value) != 0:
+            raise TypeError(f"{owner}({name}=...) must be one number, but it is {value!r}.")
+        if validation.is_concrete(value):
+            validation.non_negative(owner, name, float(value))
+    ridge, absolute = (jnp.asarray(value, C.dtype) for value in (ridge, absolute_ridge))
+    extra = ridge * jnp.mean(jnp.diagonal(C)) + absolute
+    return C + extra * jnp.eye(C.shape[0], dtype=C.dtype)
