@@ -1,6 +1,7 @@
 """Sparse canonical correlations: A holds the covariances across two views, C those within."""
 
 import jax.numpy as jnp
+import numpy as np
 
 from .. import validation
 from ..problem import Problem
@@ -47,15 +48,15 @@ def cca_problem(
     It runs under `jit`, `vmap` and `grad`, with respect to the views, the covariance, the ridges.
 
     ```python
-    X, Y = np.random.default_rng(0).standard_normal((2, 50, 4))
-    solution = sgep_jax.solve(sgep_jax.cca_problem(X, Y), sparsity=3)
+    X, Y = np.random.default_rng(0).standard_normal((2, 50, 3))
+    solution = sgep_jax.solve(sgep_jax.cca_problem(X, Y), sparsity=2)
     ```
     """
     views, joint = {"X": X, "Y": Y}, {"covariance": covariance, "split": split}
     if tables.from_data("cca_problem", views, joint):
         X, Y = tables.table("X", X), tables.table("Y", Y)
         _same_rows(X, Y)
-        dtype = jnp.promote_types(X.dtype, Y.dtype)
+        dtype = np.promote_types(X.dtype, Y.dtype)
         X, Y = (
             tables.standardised(name, view.astype(dtype), center, scale)
             for name, view in (("X", X), ("Y", Y))

@@ -65,7 +65,7 @@ def fda_problem(
     else:
         between, within = (tables.covariances(name, value) for name, value in matrices.items())
         _same_size(between, within)
-        dtype = jnp.promote_types(between.dtype, within.dtype)
+        dtype = np.promote_types(between.dtype, within.dtype)
         between, within = between.astype(dtype), within.astype(dtype)
         if scale:
             unit = tables.to_unit("between + within", (between + within).diagonal())

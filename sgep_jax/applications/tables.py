@@ -114,7 +114,7 @@ def _inverse_root(name, variance, usable):
 def add_ridge(owner, C, ridge, absolute_ridge):
     """C + (ridge · mean(diag C) + absolute_ridge) · I."""
     for name, value in (("ridge", ridge), ("absolute_ridge", absolute_ridge)):
-        if isinstance(value, (str, bool)) or jnp.ndim(value) != 0:
+        if isinstance(value, (str, bool)) or np.ndim(value) != 0:
             raise TypeError(f"{owner}({name}=...) must be one number, but it is {value!r}.")
         if validation.is_concrete(value):
             validation.non_negative(owner, name, float(value))
