@@ -199,7 +199,8 @@ def test_the_default_ridge_makes_c_definite(dtype):
     few = np.random.default_rng(1).standard_normal((8, 30)).astype(dtype)
     few = np.concatenate([few, few], axis=1)  # duplicated, and far more variables than samples
     for problem in (fda_problem(few, [0, 1] * 4), cca_problem(few, few + 1)):
-        assert bool(sgep.linalg.is_definite(problem.C.array))
+        C = dense(problem)[1]
+        assert np.linalg.eigvalsh(C)[0] > 5e-4 * np.mean(np.diagonal(C))
 
 
 # Transformations
@@ -229,10 +230,12 @@ def answer(problem):
     return solution.objective + jnp.vdot(weights, solution.x**2), solution.support
 
 
-@pytest.mark.parametrize("scale", [True, False])
-@pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize(
+    ("name", "scale"), [("pca", True), ("fda", True), ("cca", True), ("cca", False)]
+)
 def test_gradients_with_respect_to_the_data(name, scale):
-    run = jax.value_and_grad(lambda X: answer(BUILDERS[name](X, scale=scale)), has_aux=True)
+    build = jax.jit(partial(BUILDERS[name], scale=scale))
+    run = jax.value_and_grad(lambda X: answer(build(X)), has_aux=True)
     move, h = np.random.default_rng(3).standard_normal((M, N)), 1e-4
     (_, support), gradient = run(jnp.asarray(X))
     (up, there), _ = run(jnp.asarray(X + h * move))
@@ -253,7 +256,7 @@ def test_gradients_with_respect_to_covariance_and_ridge():
     close(by_ridge, (value(S, 0.1 + 1e-5) - value(S, 0.1 - 1e-5)) / 2e-5, 1e-7)
 
 
-def test_a_constant_column_under_jit_is_never_chosen():
+def test_a_constant_column_under_jit_becomes_zero():
     data = jnp.asarray(X).at[:, 0].set(0.1)
     for name, build in BUILDERS.items():
         problem = jax.jit(lambda X, build=build: build(X, scale=True))(data)
@@ -282,6 +285,7 @@ COVARIANCE = np.cov(X.T)
     ("bad", "error", "message"),
     [
         (NAN, ValueError, r"X must be finite, but X\[3, 0\] is nan.*impute"),
+        (np.ma.masked_invalid(NAN), ValueError, r"X must be finite, but X\[3, 0\] is nan"),
         (np.full((3, 2), "a"), TypeError, r"X must be numeric.*<U1.*Convert"),
         ([[1.0, "a"], [2.0, "b"]], TypeError, r"X must be numeric"),
         ([[1.0, 2.0], [3.0]], ValueError, r"X must be a table.*different lengths"),

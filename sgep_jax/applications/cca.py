@@ -1,5 +1,6 @@
 """Sparse canonical correlations: A holds the covariances across two views, C those within."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -68,10 +69,16 @@ def cca_problem(
         _inside(split, S.shape[0])
         if scale:
             S = S * tables.to_unit("covariance", S.diagonal())
+    across, within = _blocks(S, split)
+    return Problem(across, tables.add_ridge("cca_problem", within, ridge, absolute_ridge))
+
+
+@jax.jit
+def _blocks(S, split):
+    """Minus the covariances across the views, and those within."""
     first = jnp.arange(S.shape[0]) < split
     across = first[:, None] != first[None, :]
-    within = tables.add_ridge("cca_problem", jnp.where(across, 0.0, S), ridge, absolute_ridge)
-    return Problem(jnp.where(across, -S, 0.0), within)
+    return jnp.where(across, -S, 0.0), jnp.where(across, 0.0, S)
 
 
 def _same_rows(X, Y):

@@ -1,5 +1,6 @@
 """Sparse discriminant analysis: A is the scatter between the classes, C that within them."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -82,13 +83,22 @@ def _same_size(between, within):
 
 
 def _scatters(X, codes, weighted):
-    """Between the classes and within them. Equal weights need no pairs of classes either:
-    Σ_{k<l} (μ_k − μ_l)(μ_k − μ_l)' = K Σ_k (μ_k − μ̄)(μ_k − μ̄)', μ̄ the mean of the K means."""
+    """Between the classes and within them.
+
+    Equal weights need no pairs of classes either: with the mean μ̄ of the K means,
+    Σ_{k<l} (μ_k − μ_l)(μ_k − μ_l)' = K Σ_k (μ_k − μ̄)(μ_k − μ̄)'.
+    """
     sizes = np.bincount(codes)
-    share = sizes / sizes.sum() if weighted else np.full(len(sizes), 1 / len(sizes))
-    weight = share if weighted else np.full(len(sizes), float(len(sizes)))
-    average = np.eye(len(sizes))[:, codes] / sizes[:, None]  # (K, m)
-    average, share, weight = (jnp.asarray(part, X.dtype) for part in (average, share, weight))
+    number = len(sizes)
+    share = sizes / sizes.sum() if weighted else np.full(number, 1 / number)
+    weight = share if weighted else np.full(number, float(number))
+    average = np.eye(number)[:, codes] / sizes[:, None]  # (K, m)
+    parts = (jnp.asarray(part, X.dtype) for part in (average, share, weight))
+    return _weighted_scatters(X, jnp.asarray(codes), *parts)
+
+
+@jax.jit
+def _weighted_scatters(X, codes, average, share, weight):
     means = product(average, X)
     apart = means - product(share, means)[None, :]
     between = product(apart.T, weight[:, None] * apart)

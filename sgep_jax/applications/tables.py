@@ -4,6 +4,8 @@ Checks of values are skipped for tracers. A constant column under `scale` then b
 explains nothing, and no support is made to use it.
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -37,6 +39,8 @@ def table(name, value):
             f"{name} must be a dense array, but it is a {type(value).__name__}. "
             f"Pass {name}.toarray() if that fits in memory."
         )
+    if np.ma.is_masked(value):
+        value = value.astype(float).filled(np.nan)  # np.asarray would drop the mask
     try:
         return floating_array(name, value, _table_shape)
     except ValueError as error:
@@ -66,20 +70,28 @@ def _table_shape(name, array):
         )
 
 
-def standardised(name, X, center: bool, scale: bool):
+def standardised(name, X, center, scale):
     """X less its column means, and divided by its columns' root mean squares."""
+    X, constant = _standardised(X, bool(center), bool(scale))
+    if scale:
+        _no_constant(name, constant)
+    return X
+
+
+@partial(jax.jit, static_argnames=("center", "scale"))
+def _standardised(X, center, scale):
     noise = 10 * float(jnp.finfo(X.dtype).eps) * jnp.max(jnp.abs(X), axis=0)
     if center:
         X = X - jnp.mean(X, axis=0, keepdims=True)
-    if not scale:
-        return X
     variance = jnp.mean(X**2, axis=0)
-    return X * _inverse_root(name, variance, variance > noise**2)[None, :]
+    constant = ~(variance > noise**2)
+    return X * _inverse_root(variance, constant)[None, :] if scale else X, constant
 
 
-def second_moments(X, Y=None):
-    """X'Y / m; without Y, X'X / m."""
-    return product(X.T, X if Y is None else Y) / X.shape[0]
+@jax.jit
+def second_moments(X):
+    """X'X / m."""
+    return product(X.T, X) / X.shape[0]
 
 
 def covariances(name, value):
@@ -96,19 +108,23 @@ def covariances(name, value):
 
 def to_unit(name, variance):
     """D with D_ij = 1 / √(v_i v_j): D ∘ S is the correlation matrix of the covariance S."""
-    root = _inverse_root(name, variance, variance > 0)
+    constant = ~(variance > 0)
+    _no_constant(name, constant)
+    root = _inverse_root(variance, constant)
     return root[:, None] * root[None, :]
 
 
-def _inverse_root(name, variance, usable):
-    """1 / √variance; an error, or under `jit` zero, for variables that do not vary."""
-    if validation.is_concrete(usable) and not np.all(usable):
-        constant = np.flatnonzero(~np.asarray(usable))
+def _inverse_root(variance, constant):
+    return jnp.where(constant, 0.0, jax.lax.rsqrt(jnp.where(constant, 1.0, variance)))
+
+
+def _no_constant(name, constant):
+    if validation.is_concrete(constant) and np.any(constant):
+        columns = np.flatnonzero(np.asarray(constant))
         raise ValueError(
-            f"{name} must not have constant columns under scale=True, but column {constant[0]} "
-            f"is constant ({len(constant)} such). Remove them, or pass scale=False."
+            f"{name} must not have constant columns under scale=True, but column {columns[0]} "
+            f"is constant ({len(columns)} such). Remove them, or pass scale=False."
         )
-    return jnp.where(usable, jax.lax.rsqrt(jnp.where(usable, variance, 1.0)), 0.0)
 
 
 def add_ridge(owner, C, ridge, absolute_ridge):
@@ -118,6 +134,10 @@ def add_ridge(owner, C, ridge, absolute_ridge):
             raise TypeError(f"{owner}({name}=...) must be one number, but it is {value!r}.")
         if validation.is_concrete(value):
             validation.non_negative(owner, name, float(value))
-    ridge, absolute = (jnp.asarray(value, C.dtype) for value in (ridge, absolute_ridge))
+    return _ridged(C, jnp.asarray(ridge, C.dtype), jnp.asarray(absolute_ridge, C.dtype))
+
+
+@jax.jit
+def _ridged(C, ridge, absolute):
     extra = ridge * jnp.mean(jnp.diagonal(C)) + absolute
     return C + extra * jnp.eye(C.shape[0], dtype=C.dtype)
