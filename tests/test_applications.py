@@ -195,6 +195,13 @@ def test_units_do_not_matter():
     check(cca_problem(*views[0]), *dense(cca_problem(*views[1])), 1e-9)
 
 
+def test_unit_variance_neither_overflows_nor_underflows():
+    expected = np.corrcoef(X.T)
+    for factor in (1e-30, 1e30):
+        data = (X * factor).astype("float32")
+        close(pca_problem(data, scale=True).A.array, -expected, TOLERANCE["float32"])
+
+
 def test_the_default_ridge_makes_c_definite(dtype):
     few = np.random.default_rng(1).standard_normal((8, 30)).astype(dtype)
     few = np.concatenate([few, few], axis=1)  # duplicated, and far more variables than samples
@@ -310,7 +317,11 @@ def test_bad_tables(bad, error, message):
     ("call", "error", "message"),
     [
         (lambda: pca_problem(CONSTANT, scale=True), ValueError, r"X.*constant.*column 4.*\(1 such"),
-        (lambda: fda_problem(CONSTANT, NAMES), ValueError, r"column 4 is constant.*scale=False"),
+        (
+            lambda: fda_problem(CONSTANT, NAMES),
+            ValueError,
+            r"constant in float64.*scale=False",
+        ),
         (lambda: cca_problem(Y, CONSTANT), ValueError, r"Y must not have constant.*column 4"),
         (lambda: cca_problem(X, Y[1:]), ValueError, r"same number of rows.*40.*39.*Keep"),
         (lambda: cca_problem(X, np.full_like(X, np.nan)), ValueError, r"Y must be finite"),
@@ -341,9 +352,15 @@ def test_bad_tables(bad, error, message):
             r"between and within must have the same shape.*\(3, 3\).*\(4, 4\)",
         ),
         (lambda: pca_problem(covariance=-COVARIANCE), ValueError, r"negative var.*covariance\[\d"),
+        (
+            lambda: cca_problem(covariance=2 - np.eye(2), split=1),
+            ValueError,
+            r"covariance must be positive.*smallest eigenvalue is -1.*ridge",
+        ),
         (lambda: pca_problem(covariance=X), ValueError, r"covariance must be square"),
         (lambda: pca_problem(covariance=np.diag([1.0, 0]), scale=True), ValueError, r"column 1 is"),
         (lambda: fda_problem(X, NAMES, ridge=-1), ValueError, r"ridge=...\) must not be negative"),
+        (lambda: fda_problem(X, NAMES, ridge=None), TypeError, r"one number.*None"),
         (lambda: fda_problem(X, NAMES, ridge="auto"), TypeError, r"one number.*'auto'"),
         (lambda: cca_problem(X, Y, absolute_ridge=-1.0), ValueError, r"absolute_ridge.*negative"),
         (lambda: cca_problem(X, Y, ridge=[0.1, 0.2]), TypeError, r"ridge=...\) must be one number"),

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import validation
 from ..linalg import product
+from ..matrices import Dense
 from ..problem import floating_array, symmetric_array
 
 
@@ -74,17 +75,20 @@ def standardised(name, X, center, scale):
     """X less its column means, and divided by its columns' root mean squares."""
     X, constant = _standardised(X, bool(center), bool(scale))
     if scale:
-        _no_constant(name, constant)
+        _no_constant(name, constant, X.dtype)
     return X
 
 
 @partial(jax.jit, static_argnames=("center", "scale"))
 def _standardised(X, center, scale):
-    noise = 10 * float(jnp.finfo(X.dtype).eps) * jnp.max(jnp.abs(X), axis=0)
+    """Under `scale` columns are first divided by their peaks, so that no square overflows."""
+    if scale:
+        peak = jax.lax.stop_gradient(jnp.max(jnp.abs(X), axis=0, keepdims=True))
+        X = X / jnp.where(peak > 0, peak, 1.0)
     if center:
         X = X - jnp.mean(X, axis=0, keepdims=True)
     variance = jnp.mean(X**2, axis=0)
-    constant = ~(variance > noise**2)
+    constant = ~(variance > (10 * float(jnp.finfo(X.dtype).eps)) ** 2)
     return X * _inverse_root(variance, constant)[None, :] if scale else X, constant
 
 
@@ -95,7 +99,7 @@ def second_moments(X):
 
 
 def covariances(name, value):
-    """A covariance or scatter matrix as an array, with no negative variance."""
+    """A covariance or scatter matrix as an array, positive semidefinite."""
     array = symmetric_array(name, value)
     if validation.is_concrete(array) and np.min(np.diagonal(array)) < 0:
         i = int(np.argmin(np.diagonal(array)))
@@ -103,13 +107,14 @@ def covariances(name, value):
             f"{name} must not have negative variances, but {name}[{i}, {i}] is {array[i, i]}. "
             f"Pass the covariances themselves: their sign is changed here."
         )
+    validation.positive_semidefinite(name, Dense(array))
     return array
 
 
 def to_unit(name, variance):
     """D with D_ij = 1 / √(v_i v_j): D ∘ S is the correlation matrix of the covariance S."""
     constant = ~(variance > 0)
-    _no_constant(name, constant)
+    _no_constant(name, constant, variance.dtype)
     root = _inverse_root(variance, constant)
     return root[:, None] * root[None, :]
 
@@ -118,19 +123,19 @@ def _inverse_root(variance, constant):
     return jnp.where(constant, 0.0, jax.lax.rsqrt(jnp.where(constant, 1.0, variance)))
 
 
-def _no_constant(name, constant):
+def _no_constant(name, constant, dtype):
     if validation.is_concrete(constant) and np.any(constant):
         columns = np.flatnonzero(np.asarray(constant))
         raise ValueError(
             f"{name} must not have constant columns under scale=True, but column {columns[0]} "
-            f"is constant ({len(columns)} such). Remove them, or pass scale=False."
+            f"is constant in {dtype} ({len(columns)} such). Remove them, or pass scale=False."
         )
 
 
 def add_ridge(owner, C, ridge, absolute_ridge):
     """C + (ridge · mean(diag C) + absolute_ridge) · I."""
     for name, value in (("ridge", ridge), ("absolute_ridge", absolute_ridge)):
-        if isinstance(value, (str, bool)) or np.ndim(value) != 0:
+        if value is None or isinstance(value, (str, bool)) or np.ndim(value) != 0:
             raise TypeError(f"{owner}({name}=...) must be one number, but it is {value!r}.")
         if validation.is_concrete(value):
             validation.non_negative(owner, name, float(value))
