@@ -2,6 +2,7 @@
 
 from . import datasets
 from .baselines.coordinate_wise import CoordinateWise
+from .applications import cca_problem, fda_problem, pca_problem
 from .baselines.exhaustive import Exhaustive
 from .baselines.quadratic_majorization import QuadraticMajorization
 from .baselines.rayleigh_flow import TruncatedRayleighFlow
@@ -30,6 +31,9 @@ __all__ = [
     "TruncatedPower",
     "TruncatedRayleighFlow",
     "block_optimality",
+    "cca_problem",
     "datasets",
+    "fda_problem",
+    "pca_problem",
     "solve",
 ]

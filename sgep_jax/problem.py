@@ -84,17 +84,28 @@ def _matrix(name, value):
     """`value` as a matrix: arrays are checked and symmetrised, matrices pass."""
     if all(hasattr(value, part) for part in ("diagonal", "columns", "block", "matvec")):
         return value
+    return Dense(symmetric_array(name, value))
+
+
+def symmetric_array(name, value):
+    """`value` as a floating array, checked and symmetrised."""
+    array = floating_array(name, value, validation.square_real)
+    validation.symmetric(name, array)
+    return (array + array.T) / 2
+
+
+def floating_array(name, value, check):
+    """`value` as a finite floating array; `check(name, value)` judges its shape and dtype."""
     if not isinstance(value, jax.Array):
         value = np.asarray(value)
-    validation.square_real(name, value)
+    check(name, value)
     array = jnp.asarray(value)
     if not jnp.issubdtype(array.dtype, jnp.floating):
         array = array.astype(jnp.result_type(float))
     elif array.dtype.itemsize < 4:
         array = array.astype(jnp.float32)  # no eigendecomposition in half precision
     validation.finite(name, array)
-    validation.symmetric(name, array)
-    return Dense((array + array.T) / 2)
+    return array
 
 
 def _cast(matrix, dtype):

@@ -39,9 +39,14 @@ def largest(x, count: int):
 
 
 def normalise(point: Point, norm) -> Point:
-    """x'Cx = 1 and the largest |loading| positive, given `norm` = x'Cx."""
+    """x'Cx = 1 and the largest |loading| positive, given `norm` = x'Cx.
+
+    Of several loadings of the same size up to rounding, the one of lowest index decides.
+    """
     support, loadings = point.support, point.loadings
-    lead = loadings[jnp.argmax(jnp.abs(loadings))]
+    size = jnp.abs(loadings)
+    ties = size >= (1 - jnp.sqrt(jnp.finfo(size.dtype).eps)) * jnp.max(size)
+    lead = loadings[jnp.argmin(jnp.where(ties, support, jnp.iinfo(support.dtype).max))]
     scale = jnp.where(norm > 0, lax.rsqrt(jnp.where(norm > 0, norm, 1.0)), 1.0)
     return Point(support, loadings * scale * jnp.where(lead < 0, -1.0, 1.0), point.objective)
 

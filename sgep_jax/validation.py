@@ -17,8 +17,8 @@ def is_concrete(value) -> bool:
     return not isinstance(value, jax.core.Tracer)
 
 
-def square_real(name, array):
-    """Shape (n, n) and a real, numeric dtype."""
+def real(name, array):
+    """A real, numeric dtype."""
     kind = array.dtype
     if jnp.issubdtype(kind, jnp.complexfloating):
         raise TypeError(
@@ -27,6 +27,11 @@ def square_real(name, array):
         )
     if not (jnp.issubdtype(kind, jnp.number) or jnp.issubdtype(kind, jnp.bool_)):
         raise TypeError(f"{name} must be numeric, but its dtype is {kind}. Convert it to floats.")
+
+
+def square_real(name, array):
+    """Shape (n, n) and a real, numeric dtype."""
+    real(name, array)
     if array.ndim == 3:
         raise ValueError(
             f"{name} must be one square matrix, but its shape is {array.shape}. "

@@ -1,0 +1,98 @@
+"""Sparse canonical correlations: A holds the covariances across two views, C those within."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import validation
+from ..problem import Problem
+from . import tables
+
+
+def cca_problem(
+    X=None,
+    Y=None,
+    *,
+    covariance=None,
+    split=None,
+    center=True,
+    scale=True,
+    ridge=1e-3,
+    absolute_ridge=0.0,
+) -> Problem:
+    """The pencil of sparse canonical correlation analysis.
+
+             [   0    S_xy ]        [ S_xx    0   ]
+        A = −[ S_yx    0   ],   C = [   0    S_yy ] + (ridge · v + absolute_ridge) · I,
+
+    S the covariances, divided by m, and v the mean variance, the mean of the diagonals of S_xx and
+    S_yy. The first p entries of the solution weigh the variables of X, the others those of Y;
+    minus the objective is their (regularised) canonical correlation.
+
+    **Arguments**
+
+    - `X`, `Y`: (m, p) and (m, q), the same samples in the same order, a row each.
+    - `covariance`, `split`: the joint covariance, (p + q, p + q), and p, instead of X and Y;
+      `center` then has no meaning.
+    - `center`: subtract the means.
+    - `scale`: divide each variable by its standard deviation (without `center`, its root mean
+      square), so that the ridge acts on all alike whatever their units. The solution then weighs
+      the scaled variables.
+    - `ridge`: relative to the mean variance. Without one, C is singular as soon as a view has
+      as many variables as samples, and s of them fit perfectly. The default is 0.001.
+    - `absolute_ridge`: added as it is.
+
+    The paper's convention is
+    `center=False, scale=False, ridge=0, absolute_ridge=0.1`, where it passes the transposes of
+    two groups of samples as X and Y: its variables are the samples.
+
+    It runs under `jit`, `vmap` and `grad`, with respect to the views, the covariance, the ridges.
+
+    ```python
+    X, Y = np.random.default_rng(0).standard_normal((2, 50, 3))
+    solution = sgep_jax.solve(sgep_jax.cca_problem(X, Y), sparsity=2)
+    ```
+    """
+    views, joint = {"X": X, "Y": Y}, {"covariance": covariance, "split": split}
+    if tables.from_data("cca_problem", views, joint):
+        X, Y = tables.table("X", X), tables.table("Y", Y)
+        _same_rows(X, Y)
+        dtype = np.promote_types(X.dtype, Y.dtype)
+        X, Y = (
+            tables.standardised(name, view.astype(dtype), center, scale)
+            for name, view in (("X", X), ("Y", Y))
+        )
+        S = tables.second_moments(jnp.concatenate([X, Y], axis=1))
+        split = X.shape[1]
+    else:
+        S = tables.covariances("covariance", covariance)
+        _inside(split, S.shape[0])
+        if scale:
+            S = S * tables.to_unit("covariance", S.diagonal())
+    across, within = _blocks(S, split)
+    return Problem(across, tables.add_ridge("cca_problem", within, ridge, absolute_ridge))
+
+
+@jax.jit
+def _blocks(S, split):
+    """Minus the covariances across the views, and those within."""
+    first = jnp.arange(S.shape[0]) < split
+    across = first[:, None] != first[None, :]
+    return jnp.where(across, -S, 0.0), jnp.where(across, 0.0, S)
+
+
+def _same_rows(X, Y):
+    if X.shape[0] != Y.shape[0]:
+        raise ValueError(
+            f"X and Y must have the same number of rows, one per sample, but X has {X.shape[0]} "
+            f"and Y has {Y.shape[0]}. Keep the samples that both views have, in the same order."
+        )
+
+
+def _inside(split, size):
+    validation.count("cca_problem", "split", split, 1)
+    if split >= size:
+        raise ValueError(
+            f"cca_problem(split=...) must leave a variable to each view: it must be below "
+            f"{size}, the size of covariance, but it is {split}."
+        )
