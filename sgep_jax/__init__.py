@@ -1,8 +1,8 @@
 """Sparse generalized eigenvalue problems on JAX: min x'Ax / x'Cx with at most s nonzeros."""
 
 from . import datasets
-from .baselines.coordinate_wise import CoordinateWise
 from .applications import cca_problem, fda_problem, pca_problem
+from .baselines.coordinate_wise import CoordinateWise
 from .baselines.exhaustive import Exhaustive
 from .baselines.quadratic_majorization import QuadraticMajorization
 from .baselines.rayleigh_flow import TruncatedRayleighFlow

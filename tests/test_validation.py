@@ -95,7 +95,7 @@ def test_problem_of_solve():
         (
             {"subproblem": "newton"},
             ValueError,
-            r"subproblem=...\) must be one of 'inertia', 'bisection', 'coordinate'",
+            r"subproblem=...\) must be one of 'inertia', 'bis",
         ),
         ({"rest": "loose"}, ValueError, r"rest=...\) must be one of 'frozen', 'free'"),
         ({"scores": "all"}, ValueError, r"scores=...\) must be one of 'paper', 'corrective'"),
