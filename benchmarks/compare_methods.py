@@ -39,20 +39,25 @@ QUICK = ("default", "TPM", "GCW", "TRF")
 EQUAL = 1e-6  # relative: below this two objectives count as the same
 
 
-def compare(name, kind, sparsity, methods, folder, repeats):
-    """Print one cell; return whether the claim holds on it."""
+def measure_cell(name, kind, sparsity, methods, folder, repeats):
+    """{method: (solution, timing)} of one cell, side by side."""
     A, C = pencils.load(name, kind, folder)
     problem = sgep.Problem(A, C)
     print(f"\n{name} {kind}, n = {problem.size}, s = {sparsity}")
-    print(f"  {'method':<14}{'objective':>16}{'above best':>12}{'ms':>10}{'first, s':>10}  status")
-    rows = {}
-    for label in methods:
-        if C is not None and label in ONLY_IDENTITY:
-            continue
-        method = METHODS[label]
-        rows[label] = timing.measure(
-            lambda method=method: sgep.solve(problem, sparsity, method=method), repeats=repeats
+    return {
+        label: timing.measure(
+            lambda method=METHODS[label]: sgep.solve(problem, sparsity, method=method),
+            repeats=repeats,
         )
+        for label in methods
+        if C is None or label not in ONLY_IDENTITY
+    }
+
+
+def compare(name, kind, sparsity, methods, folder, repeats):
+    """Print one cell; return whether the claim holds on it."""
+    rows = measure_cell(name, kind, sparsity, methods, folder, repeats)
+    print(f"  {'method':<14}{'objective':>16}{'above best':>12}{'ms':>10}{'first, s':>10}  status")
     values = {label: float(solution.objective) for label, (solution, _) in rows.items()}
     best = min(values.values())
     for label, (solution, time) in rows.items():

@@ -18,6 +18,7 @@ from timing import machine, measure
 
 jax.config.update("jax_enable_x64", True)
 
+from sgep_jax.reduction import eliminate  # noqa: E402
 from sgep_jax.search import bisection, inertia  # noqa: E402
 from sgep_jax.search.enumerate import best_support  # noqa: E402
 
@@ -32,12 +33,12 @@ def pencil(k, seed=0):
 def proof_round(k, q):
     """One pass of the inertia search: the lowest pivots of all C(k, q) candidates."""
     table = jnp.asarray(inertia.supports_table(k, q))
-    return jax.jit(lambda W: jnp.min(inertia.lowest_pivots(inertia.eliminate(W, k), table)))
+    return jax.jit(lambda W: jnp.min(inertia.lowest_pivots(eliminate(W, k), table)))
 
 
 def whole_search(k, q):
     """The inertia search from a poor start to the proof: all its rounds and exact solves."""
-    return jax.jit(lambda A, C, f: inertia.search(A, C, k, q, f, 1e-10).value)
+    return jax.jit(lambda A, C, f: inertia.search(A, C, eliminate(C, k), q, f, 1e-10).value)
 
 
 def eigenvalues(k, q):

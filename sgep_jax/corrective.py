@@ -27,7 +27,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .fractional import minimise_fraction
-from .linalg import is_definite, product, quadratic
+from .linalg import is_definite, product, put, quadratic, take
 from .supports import Point, membership, normalise
 
 
@@ -50,11 +50,11 @@ def exchanges(problem, point: Point, scale) -> Exchanges:
     C_S = problem.C.columns(S)
     W_S = problem.A.columns(S) - alpha * C_S
     a, c = problem.A.diagonal(), problem.C.diagonal()
-    W_SS, C_SS = W_S[S], C_S[S]
+    W_SS, C_SS, c_S = take(W_S, S), take(C_S, S), take(c, S)
 
     y = product(C_SS, x)
     K = W_SS + scale * (y[:, None] * y[None, :])
-    rounding = 100 * eps * scale * c[S]  # λ₂ ≈ λ₁: G₀ is large but finite
+    rounding = 100 * eps * scale * c_S  # λ₂ ≈ λ₁: G₀ is large but finite
     K = K + jnp.diag(rounding)
     factor = jnp.linalg.cholesky(K, symmetrize_input=False)
     inverse = jax.scipy.linalg.cho_solve((factor, True), jnp.eye(S.shape[0], dtype=x.dtype))
@@ -71,7 +71,7 @@ def exchanges(problem, point: Point, scale) -> Exchanges:
     pivot = jnp.where(jnp.isnan(pivot), jnp.inf, pivot)
     change = lowest_on_plane(
         curvature_j[None, :] - pivot, pivot, curvature_j[None, :], c[None, :],
-        kappa * kappa + jnp.sum(c[S][:, None] * H * H, axis=0)[None, :],
+        kappa * kappa + jnp.sum(c_S[:, None] * H * H, axis=0)[None, :],
     )  # fmt: skip
     inside = membership(S, problem.size)[None, :] | (c <= 0)[None, :]
     return Exchanges(
@@ -100,22 +100,25 @@ def exchanged(problem, point: Point, position, added, scale) -> Point:
     which it would creep away from the pole at x_i = 0. The objective is inf where C is not
     definite on the new support, or where the exchange does not lower the objective.
     """
-    support = point.support.at[position].set(added)
+    support = put(point.support, position, added)
     A, C = problem.A.block(support), problem.C.block(support)
     rounding = 100 * jnp.finfo(problem.dtype).eps * scale
     unit = (jnp.arange(support.shape[0], dtype=jnp.int32) == position).astype(A.dtype)
     others = (1 - unit)[:, None] * (1 - unit)[None, :]
 
+    A_j, C_j = take(A, position), take(C, position)
+
     def newton(carry):
         count, _, alpha, _ = carry
         W = A - alpha * C
+        row = take(W, position)
         factor = jnp.linalg.cholesky(
             others * W + jnp.diag(unit * jnp.abs(jnp.diagonal(W))), symmetrize_input=False
         )
-        z = -jax.scipy.linalg.cho_solve((factor, True), (1 - unit) * W[:, position])
+        z = -jax.scipy.linalg.cho_solve((factor, True), (1 - unit) * row)
         best = minimise_fraction(
-            A[position, position], product(A[position], z), quadratic(A, z) / 2,
-            C[position, position], product(C[position], z), quadratic(C, z) / 2,
+            product(A_j, unit), product(A_j, z), quadratic(A, z) / 2,
+            product(C_j, unit), product(C_j, z), quadratic(C, z) / 2,
         )  # fmt: skip
         x = jnp.where(best.unbounded, unit, z + best.step * unit)
         return count + 1, x, best.value, alpha - best.value > rounding / 10

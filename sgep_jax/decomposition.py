@@ -29,7 +29,7 @@ from jax import lax
 
 from . import validation, working_set
 from .corrective import exchanges
-from .linalg import is_definite, product, quadratic
+from .linalg import definite_tolerance, product, quadratic, take
 from .polish import polish, polish_nonnegative
 from .reduction import Block, free_rest, frozen_rest, reduce
 from .search import bisection, coordinate_descent, inertia
@@ -151,8 +151,10 @@ class Decomposition:
         validation.non_negative(name, "tolerance", self.tolerance)
 
     def init(self, problem, point: Point, key) -> DecompositionState:
-        if self.rest == "free":
-            point = polish(problem, point)
+        return self.begin(problem, polish(problem, point) if self.rest == "free" else point)
+
+    def begin(self, problem, point: Point) -> DecompositionState:
+        """The first state; with a free rest the loadings must be exact."""
         scale = problem.scale()
         gains = jnp.zeros(self.window, problem.dtype) + 0 * scale
         status = jnp.int32(Status.RUNNING)
@@ -177,9 +179,6 @@ class Decomposition:
         theta = jnp.where(stalled, 0.0, jnp.asarray(self.theta, problem.dtype) * state.scale)
         found = self._search(problem, point, block, size, theta, rounding, key_search)
 
-        if self.rest == "frozen":  # x_N may be independent of B where the whole support is not
-            definite = is_definite(problem.C.block(found.support))
-            found = found._replace(objective=jnp.where(definite, found.objective, jnp.inf))
         ended = stalled & ~(found.objective < point.objective - rounding)
         lower = (found.objective < point.objective) & ~ended
         if self._ending(size, n) == Status.OPTIMAL:
@@ -228,8 +227,9 @@ class Decomposition:
             reduced = reduce(problem, point, block, frozen_rest(point, block), theta)
         if self.subproblem == "inertia":
             found = inertia.search(
-                reduced.proximal, reduced.C, k, size.inside, point.objective, rounding
-            )
+                reduced.proximal, reduced.C, reduced.conditional, size.inside,
+                point.objective, rounding,
+            )  # fmt: skip
         else:
             found = self._enumerate(reduced, k, width, block, size, key)
         coefficients = jnp.zeros(k, problem.dtype)
@@ -248,8 +248,16 @@ class Decomposition:
 
         def solve_candidate(positions, present):
             if self.subproblem == "bisection":
-                return bisection.solve_candidate(reduced.proximal, reduced.C, positions, present)
-            return self._descend(reduced, positions, present, key)
+                solve = bisection.solve_candidate
+                value, vector = solve(reduced.proximal, reduced.C, positions, present)
+            else:
+                value, vector = self._descend(reduced, positions, present, key)
+            pair = present[:, None] & present[None, :]
+            conditional = reduced.conditional[positions[:, None], positions[None, :]]
+            identity = jnp.eye(len(positions), dtype=conditional.dtype)
+            pivots = jnp.diagonal(jnp.linalg.cholesky(jnp.where(pair, conditional, identity))) ** 2
+            definite = jnp.all(pivots > definite_tolerance(len(positions), pivots.dtype))
+            return jnp.where(definite, value, jnp.inf), vector
 
         count = size.inside if self.draw == "stratified" else block.count
         total = math.comb(k, width if self.draw == "stratified" else min(width, k // 2))
@@ -267,10 +275,8 @@ class Decomposition:
             A, C, jnp.where(used, reduced.current[order], 0.0),
             lower=self.lower, sweeps=50, movable=movable, order=self.order, key=key,
         )  # fmt: skip
-        empty = ~movable & (jnp.diagonal(C) == 0)  # x_N = 0
-        definite = is_definite(C + jnp.where(empty, 1.0, 0.0)[:, None] * identity)
-        value = quadratic(A, x) / jnp.where(definite, quadratic(C, x), 1.0)
-        return jnp.where(definite, value, jnp.inf), x
+        norm = quadratic(C, x)
+        return quadratic(A, x) / jnp.where(norm > 0, norm, jnp.nan), x
 
 
 def assemble(point: Point, block: Block, found, rest, value, norm) -> Point:
@@ -280,11 +286,11 @@ def assemble(point: Point, block: Block, found, rest, value, norm) -> Point:
     """
     s = point.support.shape[0]
     in_block = jnp.any(point.support[:, None] == block.indices[None, :], axis=1)
-    chosen = block.indices[found.positions]
+    chosen = take(block.indices, found.positions)
     indices = jnp.concatenate([chosen, point.support])
     loadings = jnp.concatenate([found.vector[: len(chosen)], rest])
     rank = jnp.concatenate(
         [jnp.where(found.present, 0, 3), jnp.where(block.kept, 0, jnp.where(in_block, 2, 1))]
     )
     order = jnp.argsort(rank, stable=True)[:s]
-    return normalise(Point(indices[order], loadings[order], value), norm)
+    return normalise(Point(take(indices, order), take(loadings, order), value), norm)

@@ -15,6 +15,16 @@ def product(a, b):
     return jnp.matmul(a, b, precision=HIGHEST)
 
 
+def take(array, *indices):
+    """array[indices] for indices known to be in range: half the code of plain indexing."""
+    return array.at[indices].get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+def put(array, index, value):
+    """`array` with `value` at `index`, known to be in range."""
+    return array.at[index].set(value, mode="promise_in_bounds", wrap_negative_indices=False)
+
+
 def quadratic(M, x):
     """x'Mx."""
     return product(x, product(M, x))

@@ -38,6 +38,11 @@ class Ending(NamedTuple):
 
 def run(method, problem, start: Point, key) -> Ending:
     """Iterate `method` from one start until it ends or `max_steps` is reached."""
+    return iterate(method, problem, start, method.init(problem, start, key), key)
+
+
+def iterate(method, problem, start: Point, state, key) -> Ending:
+    """The same from a state of the method's own."""
     scale = problem.scale()
     failed = jnp.where(
         jnp.isnan(scale),
@@ -57,7 +62,6 @@ def run(method, problem, start: Point, key) -> Ending:
         history = run.history.at[run.step + 1].set(state.point.objective)
         return Run(run.step + 1, state, history)
 
-    state = method.init(problem, start, key)
     state = state._replace(status=jnp.where(failed == Status.RUNNING, state.status, failed))
     history = jnp.zeros(method.max_steps + 1, problem.dtype) + 0 * scale
     begin = Run(0 * state.status, state, history.at[0].set(start.objective))

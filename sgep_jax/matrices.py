@@ -18,7 +18,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from .linalg import product
+from .linalg import product, take
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["array"], meta_fields=[])
@@ -40,10 +40,10 @@ class Dense:
         return jnp.diagonal(self.array)
 
     def columns(self, indices):
-        return self.array[indices].T  # rows are contiguous, and A = A'
+        return take(self.array, indices).T  # rows are contiguous, and A = A'
 
     def block(self, indices):
-        return self.array[indices[:, None], indices[None, :]]
+        return take(self.array, indices[:, None], indices[None, :])
 
     def matvec(self, x):
         return product(self.array, x)

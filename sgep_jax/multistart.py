@@ -25,7 +25,8 @@ from jax import lax
 
 from . import validation
 from .decomposition import Decomposition
-from .loop import Ending, run
+from .linalg import put, take
+from .loop import Ending, iterate
 from .solution import Status
 from .start import Fresh, complete, lowest_ranks
 from .supports import Point, membership
@@ -120,7 +121,7 @@ class Multistart:
         )
         search = lax.while_loop(self._unfinished, partial(self._round, problem, starts), search)
         best = first(search.pool)
-        refined = run(self.refine, problem, best, key)
+        refined = iterate(self.refine, problem, best, self.refine.begin(problem, best), key)
         better = refined.point.objective < best.objective - SAME * jnp.abs(best.objective)
         history = jnp.full(self.refine.max_steps, refined.history[-1], problem.dtype)
         history = jnp.concatenate([search.history, history])
@@ -217,7 +218,7 @@ def merge(pool: Point, points: Point) -> Point:
     repeated = jnp.any(near & (place[None, :] < place[:, None]), axis=1)
     both = both._replace(objective=jnp.where(repeated, jnp.inf, value))
     order = lax.top_k(-both.objective, size)[1]
-    return jax.tree.map(lambda leaf: leaf[order], both)
+    return jax.tree.map(lambda leaf: take(leaf, order), both)
 
 
 def _repeat(count, leaf):
@@ -254,12 +255,12 @@ class Starts:
         column_draw, position_draw, draws = draws[:n], draws[n : n + s], draws[n + s :]
         pick = (draws[:2] * distinct.astype(jnp.float32)).astype(jnp.int32)
         pick = jnp.minimum(pick, distinct - 1)
-        support, other = pool.support[pick[0]], pool.support[pick[1]]
+        support, other = take(pool.support, pick[0]), take(pool.support, pick[1])
 
         # kicked: each position leaves with the same random probability, one of them for certain
         leaves = position_draw < 0.1 + 0.4 * draws[2]
-        leaves = leaves.at[(draws[3] * s).astype(jnp.int32)].set(True)
-        kicked = column_draw.at[support].set(jnp.where(leaves, 2.0, -1.0))
+        leaves = put(leaves, (draws[3] * s).astype(jnp.int32), True)
+        kicked = put(column_draw, support, jnp.where(leaves, 2.0, -1.0).astype(jnp.float32))
         # crossed: what both share, and a random part of what they do not
         shared = sum(membership(part, n).astype(jnp.float32) for part in (support, other))
 

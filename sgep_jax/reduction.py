@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from .linalg import product
 from .supports import Point
@@ -34,7 +35,9 @@ class Reduced(NamedTuple):
 
     `proximal` is A with the proximal term; it is what a search minimises, A gives f itself.
     `current` is the current point in the basis. `rest` (s, r): the basis columns of the rest, by
-    support position.
+    support position. `conditional` (k, k): what C leaves of B's coordinates when those of the
+    support that stay are eliminated, in units of diag(C); C is definite on T and what stays
+    exactly when this is on T.
     """
 
     A: jax.Array
@@ -42,6 +45,7 @@ class Reduced(NamedTuple):
     proximal: jax.Array
     current: jax.Array
     rest: jax.Array
+    conditional: jax.Array
 
 
 def frozen_rest(point: Point, block: Block):
@@ -71,7 +75,8 @@ def reduce(problem, point: Point, block: Block, rest, theta) -> Reduced:
     basis = jnp.zeros((k + s, k + r), dtype)
     basis = basis.at[jnp.arange(k), jnp.arange(k)].set(1.0).at[k:, k:].set(rest)
     A = product(basis.T, product(problem.A.block(indices), basis))
-    C = product(basis.T, product(problem.C.block(indices), basis))
+    whole = problem.C.block(indices)
+    C = product(basis.T, product(whole, basis))
 
     same = block.indices[:, None] == point.support[None, :]
     x = jnp.sum(jnp.where(same, point.loadings[None, :], 0.0), axis=1)  # x_B
@@ -83,4 +88,22 @@ def reduce(problem, point: Point, block: Block, rest, theta) -> Reduced:
         proximal = A.at[jnp.arange(k), jnp.arange(k)].add(weight)
         proximal = proximal.at[:k, k].add(edge).at[k, :k].add(edge)
         proximal = proximal.at[k, k].add(jnp.sum(weight * x * x))
-    return Reduced(A, C, proximal, current, rest)
+    used = jnp.concatenate([jnp.ones(k, bool), block.kept])
+    return Reduced(A, C, proximal, current, rest, eliminate(unit_diagonal(whole, used), k))
+
+
+def unit_diagonal(C, used):
+    """D^(-1/2) C D^(-1/2), D = diag(C), with unit rows in place of those not in use."""
+    diagonal = jnp.diagonal(C)
+    d = jnp.where(diagonal > 0, lax.rsqrt(jnp.where(diagonal > 0, diagonal, 1.0)), 0.0)
+    pair = used[:, None] & used[None, :]
+    return jnp.where(pair, d[:, None] * C * d[None, :], jnp.eye(len(d), dtype=C.dtype))
+
+
+def eliminate(W, k: int):
+    """W_BB − W_BN W_NN^(-1) W_NB, B the first k; NaN where W_NN is not positive definite."""
+    if W.shape[0] == k:
+        return W
+    factor = jnp.linalg.cholesky(W[k:, k:], symmetrize_input=False)
+    half = jax.scipy.linalg.solve_triangular(factor, W[k:, :k], lower=True)
+    return W[:k, :k] - product(half.T, half)

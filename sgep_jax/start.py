@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .fractional import minimise_fraction
-from .linalg import HIGHEST, definite_tolerance
+from .linalg import HIGHEST, definite_tolerance, put, quadratic, take
 from .supports import Point, largest, normalise
 
 
@@ -23,58 +23,51 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
     """
     dtype = problem.dtype
     a, c = problem.A.diagonal(), problem.C.diagonal()
-    x = jnp.maximum(x, lower).astype(dtype)
-    wanted = largest(x, sparsity)
-    x = jnp.zeros_like(x).at[wanted].set(x[wanted])
+    wanted = largest(jnp.maximum(x, lower), sparsity)
+    loadings = jnp.maximum(take(x, wanted), lower).astype(dtype)
     tolerance = 10 * definite_tolerance(sparsity, dtype)  # pivots in this order may be smaller
 
     def add(slot, carry):
         x, Ax, Cx, factor, left, support, used = carry
         allowed = ~used & (left > tolerance * c)
-
-        j = wanted[slot]
-        given = (x[j] != 0) & allowed[j]
-        dependent = jnp.where((x[j] != 0) & ~given & ~used[j], x[j], 0.0)  # given, but not usable
-        x = x.at[j].add(-dependent)
-        Ax = Ax - dependent * problem.A.columns(j[None])[:, 0]
-        Cx = Cx - dependent * problem.C.columns(j[None])[:, 0]
         xAx, xCx = jnp.vdot(x, Ax, precision=HIGHEST), jnp.vdot(x, Cx, precision=HIGHEST)
         best = minimise_fraction(a, Ax, xAx / 2, c, Cx, xCx / 2, lower)
         value = jnp.where(allowed & (x == 0), best.value, jnp.inf)
+        j = take(wanted, slot)
+        given = (take(x, j) != 0) & take(allowed, j)
         j = jnp.where(given, j, jnp.argmin(value).astype(jnp.int32))
-        found = given | jnp.isfinite(value[j])
+        found = given | (jnp.min(value) < jnp.inf)
 
-        column = problem.C.columns(j[None])[:, 0]
-        direction = column - jnp.matmul(factor, factor[j], precision=HIGHEST)
-        pivot = jnp.where(left[j] > 0, left[j], 1.0)
-        direction = jnp.where(found, direction * lax.rsqrt(pivot), 0.0)
-        factor = factor.at[:, slot].set(direction)
+        column, pivot = problem.C.columns(j[None])[:, 0], take(left, j)
+        direction = column - jnp.matmul(factor, take(factor, j), precision=HIGHEST)
+        direction = jnp.where(found, direction * lax.rsqrt(jnp.where(pivot > 0, pivot, 1.0)), 0.0)
+        factor = lax.dynamic_update_slice(factor, direction[:, None], (0, slot))
         left = left - direction * direction
 
-        keep = jnp.where(given, 1.0, jnp.where(best.unbounded[j], 0.0, 1.0)).astype(dtype)
-        step = jnp.where(given, 0.0, jnp.where(best.unbounded[j], 1.0, best.step[j]))
-        x = (keep * x).at[j].add(step)
+        jump = ~given & take(best.unbounded, j)
+        keep = jnp.where(jump, 0.0, 1.0).astype(dtype)
+        step = jnp.where(given, 0.0, jnp.where(jump, 1.0, take(best.step, j)))
         Ax = keep * Ax + step * problem.A.columns(j[None])[:, 0]
         Cx = keep * Cx + step * column
-        return x, Ax, Cx, factor, left, support.at[slot].set(j), used.at[j].set(True)
+        x = put(keep * x, j, keep * take(x, j) + step)
+        return x, Ax, Cx, factor, left, put(support, slot, j), put(used, j, True)
 
     zero = 0 * a  # every carry is derived from the inputs: explicit meshes demand it
-    x = x + zero
     carry = (
-        x,
-        problem.A.matvec(x),
-        problem.C.matvec(x),
+        put(zero, wanted, loadings),
+        jnp.matmul(problem.A.columns(wanted), loadings, precision=HIGHEST),
+        jnp.matmul(problem.C.columns(wanted), loadings, precision=HIGHEST),
         zero[:, None] * jnp.ones((1, sparsity), dtype),
         c + zero,  # variance not explained by the support
-        jnp.zeros(sparsity, jnp.int32),
+        0 * wanted,
         zero != 0,
     )
-    x, Ax, Cx, factor, _, support, _ = lax.fori_loop(0, sparsity, add, carry)
-    xAx, xCx = jnp.vdot(x, Ax, precision=HIGHEST), jnp.vdot(x, Cx, precision=HIGHEST)
-    complete = jnp.all(jnp.any(factor != 0, axis=0))
-    usable = complete & (xCx > 0)
-    value = jnp.where(usable, xAx / jnp.where(xCx > 0, xCx, 1.0), jnp.inf)
-    return normalise(Point(support, x[support], value), xCx)
+    x, _, _, factor, _, support, _ = lax.fori_loop(0, sparsity, add, carry)
+    loadings = take(x, support)  # without what was given but is dependent
+    norm = quadratic(problem.C.block(support), loadings)
+    usable = jnp.all(jnp.any(factor != 0, axis=0)) & (norm > 0)
+    value = quadratic(problem.A.block(support), loadings) / jnp.where(norm > 0, norm, 1.0)
+    return normalise(Point(support, loadings, jnp.where(usable, value, jnp.inf)), norm)
 
 
 class Fresh:
@@ -93,7 +86,7 @@ class Fresh:
         n, dtype = self.problem.size, self.problem.dtype
         own = 0 if self.given is None else self.given.shape[0]
         place = number - own
-        x = (jnp.arange(n, dtype=jnp.int32) == self.columns[(place - 2) % n]).astype(dtype)
+        x = (jnp.arange(n, dtype=jnp.int32) == take(self.columns, (place - 2) % n)).astype(dtype)
         x = jnp.where(place == 0, 0.0, jnp.where(place == 1, self.leading, x))
         x = jnp.where(place - 2 >= n, lowest_ranks(draws, self.sparsity, dtype), x)
         return jnp.where(place < 0, self.given[jnp.clip(number, 0, own - 1)], x) if own else x
@@ -102,7 +95,7 @@ class Fresh:
 def lowest_ranks(rank, count: int, dtype):
     """(n,) ones at the `count` lowest ranks, zeros elsewhere."""
     chosen = lax.top_k(-rank, count)[1]
-    return jnp.zeros(rank.shape[0], dtype).at[chosen].set(1.0)
+    return put(jnp.zeros(rank.shape[0], dtype), chosen, 1.0)
 
 
 def promising_columns(problem, steps: int = 20):

@@ -14,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .linalg import put, take
+
 
 class Point(NamedTuple):
     """A feasible x: `support` (s,) distinct indices, `loadings` (s,), and f(x)."""
@@ -25,12 +27,12 @@ class Point(NamedTuple):
 
 def dense(point: Point, size: int):
     """x as a vector of length n."""
-    return jnp.zeros(size, point.loadings.dtype).at[point.support].set(point.loadings)
+    return put(jnp.zeros(size, point.loadings.dtype), point.support, point.loadings)
 
 
 def membership(support, size: int):
     """(n,) whether each coordinate is in the support."""
-    return jnp.zeros(size, bool).at[support].set(True)
+    return put(jnp.zeros(size, bool), support, True)
 
 
 def largest(x, count: int):
@@ -46,7 +48,7 @@ def normalise(point: Point, norm) -> Point:
     support, loadings = point.support, point.loadings
     size = jnp.abs(loadings)
     ties = size >= (1 - jnp.sqrt(jnp.finfo(size.dtype).eps)) * jnp.max(size)
-    lead = loadings[jnp.argmin(jnp.where(ties, support, jnp.iinfo(support.dtype).max))]
+    lead = take(loadings, jnp.argmin(jnp.where(ties, support, jnp.iinfo(support.dtype).max)))
     scale = jnp.where(norm > 0, lax.rsqrt(jnp.where(norm > 0, norm, 1.0)), 1.0)
     return Point(support, loadings * scale * jnp.where(lead < 0, -1.0, 1.0), point.objective)
 

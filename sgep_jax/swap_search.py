@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from . import validation
 from .corrective import exchanged, exchanges
+from .linalg import put, take
 from .polish import polish
 from .solution import Status
 from .supports import Point
@@ -56,13 +57,14 @@ class SwapSearch:
         promising = (pivot < 0) & ~state.rejected[None, :]
         change = jnp.where(promising, change, jnp.inf)
         position = jnp.argmin(jnp.min(change, axis=1)).astype(jnp.int32)
-        added = jnp.argmin(change[position]).astype(jnp.int32)
+        row = take(change, position)
+        added = jnp.argmin(row).astype(jnp.int32)
         threshold = self.smallest_gain(point, scale)
-        found = change[position, added] < -threshold
+        found = jnp.min(row) < -threshold
 
         new = exchanged(problem, point, position, added, scale)
         accept = found & (new.objective < point.objective - threshold)
-        rejected = ~accept & state.rejected.at[added].set(True)
+        rejected = ~accept & put(state.rejected, added, True)
         return SwapState(
             jax.tree.map(lambda new, old: jnp.where(accept, new, old), new, point),
             jnp.where(found, state.status, jnp.int32(Status.SWAP_OPTIMAL)),

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .fractional import minimise_fraction
-from .linalg import quadratic
+from .linalg import put, quadratic, take
 from .reduction import Block
 from .supports import Point, membership
 
@@ -81,19 +81,19 @@ def exchange_values(problem, point: Point, lower=-jnp.inf):
 def select(key, point: Point, scores, size: Sizes, n: int) -> Block:
     """A stratified working set from (s, n) scores, lower is better (unused without swaps)."""
     s = point.support.shape[0]
-    key_in, key_out = jax.random.split(key)
     outside = ~membership(point.support, n)
-    rank_in, rank_out = _draw(key_in, s), _draw(key_out, n)
+    draws = _draw(key, s + n)
+    rank_in, rank_out = draws[:s], draws[s:]
     if size.swap_in:
         chosen = _smallest(jnp.min(scores, axis=1), size.swap_in)
-        rank_in = rank_in.at[chosen].set(-jnp.arange(size.swap_in, 0, -1, dtype=jnp.float32))
+        rank_in = put(rank_in, chosen, -1.0)
     if size.swap_out:
         chosen = _smallest(jnp.min(scores, axis=0), size.swap_out)
-        rank_out = rank_out.at[chosen].set(-jnp.arange(size.swap_out, 0, -1, dtype=jnp.float32))
+        rank_out = put(rank_out, chosen, -1.0)
     positions = _smallest(rank_in, size.inside)
     added = _smallest(jnp.where(outside, rank_out, 2.0), size.swap_out + size.random_out)
-    indices = jnp.concatenate([point.support[positions], added])
-    kept = jnp.ones(s, bool).at[positions].set(False)
+    indices = jnp.concatenate([take(point.support, positions), added])
+    kept = put(jnp.ones(s, bool), positions, False)
     return Block(indices, kept, jnp.int32(size.inside))
 
 

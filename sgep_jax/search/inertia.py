@@ -29,33 +29,38 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..linalg import lowest_pair, product
+from ..linalg import definite_tolerance, lowest_pair, take
+from ..reduction import eliminate
 from .enumerate import Found
 
 
-def search(A, C, k: int, count: int, objective, rounding) -> Found:
+def search(A, C, conditional, count: int, objective, rounding) -> Found:
     """The best support of `count` of the first k coordinates together with all the others.
 
-    A, C: the reduced pencil. `objective`: the current value; only better ones are looked for,
-    by more than `rounding`. The value is inf where there is none. The vector holds the loadings
-    of the chosen coordinates, then of the others.
+    A, C, conditional: the reduced pencil (`reduction.py`); candidates on which C is not definite
+    are left out. `objective`: the current value; only better ones are looked for, by more than
+    `rounding`. The value is inf where there is none. The vector holds the loadings of the chosen
+    coordinates, then of the others.
     """
+    k = conditional.shape[0]
     size = A.shape[0]
     table = jnp.asarray(supports_table(k, count))
     others = jnp.arange(k, size, dtype=jnp.int32)
+    definite = lowest_pivots(conditional, table) > definite_tolerance(size, A.dtype)
 
     def proof(alpha):
         """The candidate with the lowest pivot at α, and whether that pivot is negative."""
         pivots = lowest_pivots(eliminate(A - alpha * C, k), table)
+        pivots = jnp.where(definite & ~jnp.isnan(pivots), pivots, jnp.inf)
         winner = jnp.argmin(pivots)
-        return table[:, winner].astype(jnp.int32), pivots[winner] < 0
+        return take(table.T, winner).astype(jnp.int32), jnp.min(pivots) < 0
 
     def improve(carry):
         best, _ = carry
         positions, below = proof(best.value - rounding)
         chosen = jnp.concatenate([positions, others])
         rows = chosen[:, None], chosen[None, :]
-        value, vector = lowest_pair(A[rows], C[rows])
+        value, vector = lowest_pair(take(A, *rows), take(C, *rows))
         better = below & (value < best.value - rounding / 2)
         new = Found(positions, jnp.ones(count, bool), vector, value)
         best = jax.tree.map(lambda new, old: jnp.where(better, new, old), new, best)
@@ -72,27 +77,15 @@ def search(A, C, k: int, count: int, objective, rounding) -> Found:
     return best._replace(value=jnp.where(best.value < objective, best.value, jnp.inf))
 
 
-def eliminate(W, k: int):
-    """M = W_BB − W_BN W_NN^(-1) W_NB; NaN where W_NN is not positive definite."""
-    if W.shape[0] == k:
-        return W
-    factor = jnp.linalg.cholesky(W[k:, k:], symmetrize_input=False)
-    half = jax.scipy.linalg.solve_triangular(factor, W[k:, :k], lower=True)
-    return W[:k, :k] - product(half.T, half)
-
-
 def lowest_pivots(M, table):
     """(candidates,): the lowest pivot of the LDL' factorization of M_TT for each column T of
-    `table` (q, candidates), up to and including the first that is not positive.
-
-    A NaN in M counts as no improvement.
-    """
+    `table` (q, candidates), up to and including the first that is not positive."""
     k, (count, candidates) = M.shape[0], table.shape
     flat = M.reshape(-1)
     index = [table[a].astype(jnp.int32) for a in range(count)]
 
     def entry(a, b):
-        return jnp.take(flat, index[a] * k + index[b], mode="clip")
+        return take(flat, index[a] * k + index[b])
 
     lowest = jnp.full(candidates, jnp.inf, M.dtype)
     positive = jnp.ones(candidates, bool)
@@ -109,7 +102,7 @@ def lowest_pivots(M, table):
         positive = positive & (pivot > 0)
         inverses.append(1 / jnp.where(pivot > 0, pivot, 1.0))
         rows.append(row)
-    return jnp.where(jnp.isnan(lowest), jnp.inf, lowest)
+    return lowest
 
 
 @lru_cache
