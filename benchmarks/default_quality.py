@@ -20,7 +20,7 @@ from timing import machine, measure
 
 jax.config.update("jax_enable_x64", True)
 
-import sgep_jax as sgep  # noqa: E402
+import sgep_jax as sgep
 
 default_method = sys.modules["sgep_jax.solve"].default_method
 EQUAL = 1e-6

@@ -18,9 +18,9 @@ from timing import machine, measure
 
 jax.config.update("jax_enable_x64", True)
 
-from sgep_jax.reduction import eliminate  # noqa: E402
-from sgep_jax.search import bisection, inertia  # noqa: E402
-from sgep_jax.search.enumerate import best_support  # noqa: E402
+from sgep_jax.reduction import eliminate
+from sgep_jax.search import bisection, inertia
+from sgep_jax.search.enumerate import best_support
 
 
 def pencil(k, seed=0):
@@ -38,7 +38,7 @@ def proof_round(k, q):
 
 def whole_search(k, q):
     """The inertia search from a poor start to the proof: all its rounds and exact solves."""
-    return jax.jit(lambda A, C, f: inertia.search(A, C, eliminate(C, k), q, f, 1e-10).value)
+    return jax.jit(lambda A, C, f: inertia.search(A, C, eliminate(C, k), k, q, f, 1e-10).value)
 
 
 def eigenvalues(k, q):

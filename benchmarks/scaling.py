@@ -18,8 +18,8 @@ from timing import machine, measure
 
 jax.config.update("jax_enable_x64", True)
 
-import sgep_jax as sgep  # noqa: E402
-from sgep_jax.supports import Point  # noqa: E402
+import sgep_jax as sgep
+from sgep_jax.supports import Point
 
 COLD = """
 import time

@@ -18,7 +18,7 @@ from timing import machine, measure
 
 jax.config.update("jax_enable_x64", True)
 
-import sgep_jax as sgep  # noqa: E402
+import sgep_jax as sgep
 
 CELLS = [
     (name, kind, s)

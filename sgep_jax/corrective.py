@@ -129,6 +129,8 @@ def exchanged(problem, point: Point, position, added, scale) -> Point:
     alpha = point.objective - rounding
     start = (jnp.int32(0), 0 * point.loadings, alpha, jnp.isfinite(alpha))
     _, x, value, _ = lax.while_loop(unfinished, newton, start)
-    usable = is_definite(C) & (value < alpha)  # NaN compares false
+    usable = value < alpha  # NaN compares false
+    if not problem.C.definite:
+        usable &= is_definite(C)
     point = Point(support, x, jnp.where(usable, value, jnp.inf))
     return normalise(point, quadratic(C, x))

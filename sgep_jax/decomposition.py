@@ -227,7 +227,7 @@ class Decomposition:
             reduced = reduce(problem, point, block, frozen_rest(point, block), theta)
         if self.subproblem == "inertia":
             found = inertia.search(
-                reduced.proximal, reduced.C, reduced.conditional, size.inside,
+                reduced.proximal, reduced.C, reduced.conditional, k, size.inside,
                 point.objective, rounding,
             )  # fmt: skip
         else:
@@ -252,6 +252,8 @@ class Decomposition:
                 value, vector = solve(reduced.proximal, reduced.C, positions, present)
             else:
                 value, vector = self._descend(reduced, positions, present, key)
+            if reduced.conditional is None:
+                return value, vector
             pair = present[:, None] & present[None, :]
             conditional = reduced.conditional[positions[:, None], positions[None, :]]
             identity = jnp.eye(len(positions), dtype=conditional.dtype)

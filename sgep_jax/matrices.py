@@ -1,9 +1,10 @@
 """What solvers may ask of a matrix.
 
-No solver indexes A or C. It asks for the five things below, so that a matrix which is never
+No solver indexes A or C. It asks for the few things below, so that a matrix which is never
 formed (a Gram matrix of 100,000 columns, say) is one new class here and nothing else:
 
-- `shape`, `dtype`;
+- `shape`, `dtype`, and `definite`: whether it is known to be positive definite on every support,
+  so that nobody need check;
 - `diagonal()` → (n,);
 - `columns(indices)` → (n, k), for distinct or repeated indices;
 - `block(indices)` → (k, k), the principal block;
@@ -27,6 +28,8 @@ class Dense:
     """A symmetric array."""
 
     array: jax.Array
+
+    definite = False
 
     @property
     def shape(self):
@@ -56,6 +59,8 @@ class Identity:
 
     size: int
     dtype: jnp.dtype
+
+    definite = True
 
     @property
     def shape(self):

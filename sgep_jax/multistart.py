@@ -9,8 +9,8 @@ is, in turn,
 - crossed: what two of the best points share, filled up at random from what they do not.
 
 It ends when fresh starts have met the best value `confirmations` times, or when `patience` starts
-in a row brought nothing better, or after `max_starts`. The best point is then refined by blocks of
-coordinates (`decomposition.py`), which can exchange several variables at once.
+in a row brought nothing better, or after `max_starts`. Another method may then refine the best
+point: a `Decomposition` exchanges several variables at once.
 """
 
 import dataclasses
@@ -52,12 +52,6 @@ class Search(NamedTuple):
     history: jax.Array
 
 
-REFINE = Decomposition(
-    random=6, swap=6, subproblem="inertia", rest="free", scores="corrective",
-    tolerance=0.0, window=10, max_steps=200,
-)  # fmt: skip
-
-
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=["local", "refine", "confirmations", "patience", "max_starts"],
@@ -65,8 +59,11 @@ REFINE = Decomposition(
 )
 @dataclasses.dataclass(frozen=True)
 class Multistart:
-    """The default: an adaptive multistart of a `SwapSearch`, then `refine`; see `multistart.py`.
+    """The default: an adaptive multistart of a `SwapSearch`; see the top of `multistart.py`.
 
+    - `local`: the local search.
+    - `refine`: what goes on from the best point, such as `Decomposition(subproblem="inertia",
+      rest="free", scores="corrective", tolerance=0.0, window=10)`.
     - `lanes`: local searches that advance side by side.
     - `elite`: how many of the best points new starts are made from.
     - `confirmations`, `patience`, `max_starts`: when to stop (traced: none recompiles).
@@ -74,11 +71,11 @@ class Multistart:
     """
 
     local: SwapSearch = dataclasses.field(default_factory=SwapSearch)
-    refine: Decomposition = REFINE
+    refine: Decomposition | None = None
     lanes: int = 16
     elite: int = 8
     confirmations: int = 12
-    patience: int = 96
+    patience: int = 256
     max_starts: int = 4096
     max_steps: int = 2000
 
@@ -120,22 +117,29 @@ class Multistart:
             history=jnp.full(self.max_steps + 1, jnp.inf, problem.dtype) + 0 * scale,
         )
         search = lax.while_loop(self._unfinished, partial(self._round, problem, starts), search)
-        best = first(search.pool)
-        refined = iterate(self.refine, problem, best, self.refine.begin(problem, best), key)
-        better = refined.point.objective < best.objective - SAME * jnp.abs(best.objective)
-        history = jnp.full(self.refine.max_steps, refined.history[-1], problem.dtype)
-        history = jnp.concatenate([search.history, history])
-        history = lax.dynamic_update_slice(history, refined.history, (search.steps,))
-        late = jnp.arange(len(history), dtype=jnp.int32) > search.steps + refined.num_steps
-        history = jnp.where(late, refined.history[-1], history)
-        limited = search.steps >= self.max_steps
-        status = jnp.where(
-            limited & (refined.status == Status.BLOCK_OPTIMAL), Status.STEP_LIMIT, refined.status
+        ending = self._ending(problem, search)
+        if self.refine is None:
+            return ending, search.ended, search.found
+        refined = iterate(
+            self.refine, problem, ending.point, self.refine.begin(problem, ending.point), key
         )
-        ending = Ending(
-            refined.point, status.astype(jnp.int32), search.steps + refined.num_steps, history
+        value = ending.point.objective
+        better = refined.point.objective < value - SAME * jnp.abs(value)
+        return append(ending, refined), search.ended, jnp.where(better, 1, search.found)
+
+    def _ending(self, problem, search: Search) -> Ending:
+        point, scale = first(search.pool), problem.scale()
+        found = jnp.where(
+            search.steps < self.max_steps, jnp.int32(Status.SWAP_OPTIMAL), Status.STEP_LIMIT
         )
-        return ending, search.ended, jnp.where(better, 1, search.found)
+        none = jnp.where(jnp.isnan(scale), jnp.int32(Status.NOT_FINITE), Status.NO_DEFINITE_SUPPORT)
+        late = jnp.arange(self.max_steps + 1, dtype=jnp.int32) > search.steps
+        return Ending(
+            point,
+            jnp.where(jnp.isfinite(point.objective), found, none),
+            search.steps,
+            jnp.where(late, point.objective, search.history),
+        )
 
     def _start(self, problem, sparsity, seed) -> SwapState:
         start = complete(problem, seed, sparsity)
@@ -196,6 +200,18 @@ class Multistart:
             + jnp.sum(met & fresh, dtype=jnp.int32),
             unimproved=jnp.where(improved, 0, search.unimproved + count),
         )
+
+
+def append(first: Ending, second: Ending) -> Ending:
+    """What `first` and then `second`, which went on from it, led to."""
+    last = second.history[-1]
+    history = jnp.append(first.history, jnp.full(len(second.history) - 1, last))
+    history = lax.dynamic_update_slice(history, second.history, (first.num_steps,))
+    num_steps = first.num_steps + second.num_steps
+    late = jnp.arange(len(history), dtype=jnp.int32) > num_steps
+    unfinished = (first.status == Status.STEP_LIMIT) & (second.status < Status.NOT_FINITE)
+    status = jnp.where(unfinished, first.status, second.status)
+    return Ending(second.point, status, num_steps, jnp.where(late, last, history))
 
 
 def kind_of_lane(lanes: int) -> np.ndarray:

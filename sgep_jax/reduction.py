@@ -37,7 +37,7 @@ class Reduced(NamedTuple):
     `current` is the current point in the basis. `rest` (s, r): the basis columns of the rest, by
     support position. `conditional` (k, k): what C leaves of B's coordinates when those of the
     support that stay are eliminated, in units of diag(C); C is definite on T and what stays
-    exactly when this is on T.
+    exactly when this is on T. None where C is known to be definite.
     """
 
     A: jax.Array
@@ -45,7 +45,7 @@ class Reduced(NamedTuple):
     proximal: jax.Array
     current: jax.Array
     rest: jax.Array
-    conditional: jax.Array
+    conditional: jax.Array | None
 
 
 def frozen_rest(point: Point, block: Block):
@@ -88,8 +88,11 @@ def reduce(problem, point: Point, block: Block, rest, theta) -> Reduced:
         proximal = A.at[jnp.arange(k), jnp.arange(k)].add(weight)
         proximal = proximal.at[:k, k].add(edge).at[k, :k].add(edge)
         proximal = proximal.at[k, k].add(jnp.sum(weight * x * x))
-    used = jnp.concatenate([jnp.ones(k, bool), block.kept])
-    return Reduced(A, C, proximal, current, rest, eliminate(unit_diagonal(whole, used), k))
+    conditional = None
+    if not problem.C.definite:
+        used = jnp.concatenate([jnp.ones(k, bool), block.kept])
+        conditional = eliminate(unit_diagonal(whole, used), k)
+    return Reduced(A, C, proximal, current, rest, conditional)
 
 
 def unit_diagonal(C, used):

@@ -64,7 +64,8 @@ def default_method(size: int, sparsity: int):
             random=max(size, 2), swap=0, subproblem="inertia", rest="free", max_steps=1
         )
     lanes = int(np.clip(2**23 // (size * sparsity), 2, 16))  # memory: a few arrays of lanes × n × s
-    return Multistart(lanes=lanes)
+    patience = int(np.clip(10**8 // (size * sparsity**2), 96, 384))  # a start costs O(n s²) a step
+    return Multistart(lanes=lanes, patience=patience)
 
 
 @partial(jax.jit, static_argnames=("sparsity", "num_starts"))

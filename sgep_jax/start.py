@@ -39,10 +39,12 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
         found = given | (jnp.min(value) < jnp.inf)
 
         column, pivot = problem.C.columns(j[None])[:, 0], take(left, j)
-        direction = column - jnp.matmul(factor, take(factor, j), precision=HIGHEST)
-        direction = jnp.where(found, direction * lax.rsqrt(jnp.where(pivot > 0, pivot, 1.0)), 0.0)
-        factor = lax.dynamic_update_slice(factor, direction[:, None], (0, slot))
-        left = left - direction * direction
+        if not problem.C.definite:
+            direction = column - jnp.matmul(factor, take(factor, j), precision=HIGHEST)
+            direction = direction * lax.rsqrt(jnp.where(pivot > 0, pivot, 1.0))
+            direction = jnp.where(found, direction, 0.0)
+            factor = lax.dynamic_update_slice(factor, direction[:, None], (0, slot))
+            left = left - direction * direction
 
         jump = ~given & take(best.unbounded, j)
         keep = jnp.where(jump, 0.0, 1.0).astype(dtype)
@@ -57,7 +59,7 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
         put(zero, wanted, loadings),
         jnp.matmul(problem.A.columns(wanted), loadings, precision=HIGHEST),
         jnp.matmul(problem.C.columns(wanted), loadings, precision=HIGHEST),
-        zero[:, None] * jnp.ones((1, sparsity), dtype),
+        zero[:, None] * jnp.ones((1, 0 if problem.C.definite else sparsity), dtype),
         c + zero,  # variance not explained by the support
         0 * wanted,
         zero != 0,

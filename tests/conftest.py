@@ -1,5 +1,10 @@
 """Strict arithmetic in all tests: no silent promotion of dtypes or ranks."""
 
+import os
+
+# Compiling is nearly all of the suite's time, and its programs run for milliseconds.
+os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 " + os.environ.get("XLA_FLAGS", "")
+
 import jax
 import pytest
 

@@ -23,7 +23,7 @@ METHODS = {
         random=4, swap=4, subproblem="inertia", rest="free", scores="corrective", window=10
     ),
     "swap search": sgep.SwapSearch(max_steps=100),
-    "multistart": sgep.Multistart(lanes=8, max_steps=300),
+    "multistart": sgep.Multistart(lanes=8, max_steps=300, patience=64),
     "truncated power": sgep.TruncatedPower(),
     "truncated power, warm": sgep.TruncatedPower(warm_up=(8, 4, 2), max_steps=200),
     "greedy coordinate-wise": sgep.CoordinateWise(max_steps=100),

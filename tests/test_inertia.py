@@ -42,7 +42,7 @@ def brute(A, C):
 
 
 def test_search_is_exact_on_hundreds_of_blocks():
-    search = jax.jit(lambda A, C, f: inertia.search(A, C, eliminate(C, K), COUNT, f, 1e-12))
+    search = jax.jit(lambda A, C, f: inertia.search(A, C, eliminate(C, K), K, COUNT, f, 1e-12))
     for A, C in pencils(np.random.default_rng(0), 300):
         values = brute(A, C)
         worst = max(values.values())

@@ -10,7 +10,11 @@ from helpers import TOLERANCE, definite, symmetric
 
 import sgep_jax as sgep
 
-DEFAULT = sgep.Multistart(lanes=8, max_steps=300)
+DEFAULT = sgep.Multistart(lanes=8, max_steps=300, patience=96)
+BLOCKS = sgep.Decomposition(
+    random=4, swap=4, subproblem="inertia", rest="free", scores="corrective", window=5,
+    tolerance=0.0, max_steps=50,
+)  # fmt: skip
 
 
 def spiked(rng, n, s, strength):
@@ -26,7 +30,7 @@ def test_finds_a_planted_support(dtype):
     A, support = spiked(np.random.default_rng(0), 60, 6, 3.0)
     solution = sgep.solve(sgep.Problem(jnp.asarray(A, dtype)), 6, method=DEFAULT).check()
     assert np.array_equal(solution.support, support)
-    assert solution.status == sgep.Status.BLOCK_OPTIMAL
+    assert solution.status == sgep.Status.SWAP_OPTIMAL
     rows = np.ix_(support, support)
     np.testing.assert_allclose(
         solution.objective, np.linalg.eigvalsh(A[rows])[0], rtol=TOLERANCE[dtype]
@@ -48,14 +52,30 @@ def test_equals_exhaustive_and_the_same_everywhere():
     batch = jax.vmap(run)(problems, keys)
     truth = jax.vmap(lambda p: sgep.solve(p, 5, method=sgep.Exhaustive()))(problems)
     np.testing.assert_allclose(batch.objective, truth.objective, rtol=1e-9)
-    assert (np.asarray(batch.status) == sgep.Status.BLOCK_OPTIMAL).all()
-    assert (np.diff(batch.history[:, 1:], axis=1) <= 1e-12).all()
+    assert (np.asarray(batch.status) == sgep.Status.SWAP_OPTIMAL).all()
+    assert (np.diff(batch.history, axis=1) <= 1e-12).all()
     one = sgep.solve(sgep.Problem(As[4], Cs[4]), 5, method=DEFAULT, key=keys[4])
     again = sgep.solve(sgep.Problem(As[4], Cs[4]), 5, method=DEFAULT, key=keys[4])
     assert np.array_equal(one.x, again.x)
     assert np.array_equal(one.support, batch.support[4])
     assert one.num_starts == batch.num_starts[4]
     np.testing.assert_allclose(one.x, batch.x[4], rtol=1e-9, atol=1e-12)
+
+
+def test_blocks_refine_the_best_point():
+    """From one poor start the local search stops early; blocks go on and say so."""
+    rng = np.random.default_rng(8)
+    A = symmetric(rng, 30)
+    method = sgep.Multistart(lanes=1, max_starts=1, max_steps=100)
+    refined = sgep.Multistart(lanes=1, max_starts=1, max_steps=100, refine=BLOCKS)
+    plain = sgep.solve(sgep.Problem(A), 6, method=method)
+    better = sgep.solve(sgep.Problem(A), 6, method=refined)
+    assert plain.status == sgep.Status.SWAP_OPTIMAL
+    assert better.status == sgep.Status.BLOCK_OPTIMAL
+    assert better.objective <= plain.objective
+    assert better.num_steps > plain.num_steps
+    assert better.history.shape == (151,) and (np.diff(better.history) <= 1e-12).all()
+    np.testing.assert_allclose(better.history[-1], better.objective, rtol=1e-12)
 
 
 def test_stopping_numbers_do_not_recompile():

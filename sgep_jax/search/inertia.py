@@ -34,7 +34,7 @@ from ..reduction import eliminate
 from .enumerate import Found
 
 
-def search(A, C, conditional, count: int, objective, rounding) -> Found:
+def search(A, C, conditional, k: int, count: int, objective, rounding) -> Found:
     """The best support of `count` of the first k coordinates together with all the others.
 
     A, C, conditional: the reduced pencil (`reduction.py`); candidates on which C is not definite
@@ -42,16 +42,18 @@ def search(A, C, conditional, count: int, objective, rounding) -> Found:
     `rounding`. The value is inf where there is none. The vector holds the loadings of the chosen
     coordinates, then of the others.
     """
-    k = conditional.shape[0]
     size = A.shape[0]
     table = jnp.asarray(supports_table(k, count))
     others = jnp.arange(k, size, dtype=jnp.int32)
-    definite = lowest_pivots(conditional, table) > definite_tolerance(size, A.dtype)
+    if conditional is not None:
+        definite = lowest_pivots(conditional, table) > definite_tolerance(size, A.dtype)
 
     def proof(alpha):
         """The candidate with the lowest pivot at α, and whether that pivot is negative."""
         pivots = lowest_pivots(eliminate(A - alpha * C, k), table)
-        pivots = jnp.where(definite & ~jnp.isnan(pivots), pivots, jnp.inf)
+        pivots = jnp.where(jnp.isnan(pivots), jnp.inf, pivots)
+        if conditional is not None:
+            pivots = jnp.where(definite, pivots, jnp.inf)
         winner = jnp.argmin(pivots)
         return take(table.T, winner).astype(jnp.int32), jnp.min(pivots) < 0
 
