@@ -61,14 +61,18 @@ def whiten(C) -> Whitening:
 
 
 def _unit_cholesky(C):
-    """D = diag(C)^(-1/2), the Cholesky factor of DCD, and whether C is definite."""
+    """D = diag(C)^(-1/2), the Cholesky factor of DCD, and whether C is definite.
+
+    A small pivot magnifies the rounding of those after it, so they must exceed it the more.
+    """
     diagonal = jnp.diagonal(C)
     positive = diagonal > 0
     d = jnp.where(positive, lax.rsqrt(jnp.where(positive, diagonal, 1.0)), 1.0)
     L = jnp.linalg.cholesky(d[:, None] * C * d[None, :], symmetrize_input=False)
     pivots = jnp.diagonal(L) ** 2
     tolerance = definite_tolerance(C.shape[-1], C.dtype)
-    return (d, L), jnp.all(positive) & jnp.all(pivots > tolerance)  # NaN compares false
+    before = jnp.append(1.0, lax.cummin(pivots)[:-1]).astype(C.dtype)
+    return (d, L), jnp.all(positive) & jnp.all(pivots * before > tolerance)  # NaN compares false
 
 
 def lowest_pair(A, C):

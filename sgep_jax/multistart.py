@@ -134,9 +134,10 @@ class Multistart:
         )
         none = jnp.where(jnp.isnan(scale), jnp.int32(Status.NOT_FINITE), Status.NO_DEFINITE_SUPPORT)
         late = jnp.arange(self.max_steps + 1, dtype=jnp.int32) > search.steps
+        usable = jnp.isfinite(point.objective)
         return Ending(
-            point,
-            jnp.where(jnp.isfinite(point.objective), found, none),
+            point._replace(loadings=jnp.where(usable, point.loadings, 0.0)),
+            jnp.where(usable, found, none),
             search.steps,
             jnp.where(late, point.objective, search.history),
         )
@@ -144,8 +145,12 @@ class Multistart:
     def _start(self, problem, sparsity, seed) -> SwapState:
         start = complete(problem, seed, sparsity)
         state = self.local.init(problem, start, None)
-        dead = ~jnp.isfinite(state.point.objective)  # NaN, or no definite support
-        return state._replace(status=jnp.where(dead, jnp.int32(Status.STEP_LIMIT), state.status))
+        dead = ~(jnp.isfinite(start.objective) & jnp.isfinite(state.point.objective))
+        objective = jnp.where(dead | jnp.isnan(state.scale), jnp.inf, state.point.objective)
+        return state._replace(
+            point=state.point._replace(objective=objective),
+            status=jnp.where(jnp.isfinite(objective), state.status, jnp.int32(Status.STEP_LIMIT)),
+        )
 
     def _unfinished(self, search: Search):
         return (
@@ -162,7 +167,8 @@ class Multistart:
         new = jax.vmap(partial(self._start, problem, starts.sparsity))(starts.next(search))
         lanes = jax.tree.map(partial(_choose, ended), new, search.lanes)
         search = self._advance(problem, search._replace(lanes=lanes, rounds=search.rounds + 1))
-        return self._record(search, search.lanes.status != Status.RUNNING)
+        stopped = search.steps >= self.max_steps  # the points so far count too
+        return self._record(search, (search.lanes.status != Status.RUNNING) | stopped)
 
     def _advance(self, problem, search: Search) -> Search:
         def waiting(carry):
@@ -270,7 +276,7 @@ class Starts:
         distinct = jnp.sum(jnp.isfinite(pool.objective), dtype=jnp.int32)
         column_draw, position_draw, draws = draws[:n], draws[n : n + s], draws[n + s :]
         pick = (draws[:2] * distinct.astype(jnp.float32)).astype(jnp.int32)
-        pick = jnp.minimum(pick, distinct - 1)
+        pick = jnp.clip(pick, 0, jnp.maximum(distinct - 1, 0))
         support, other = take(pool.support, pick[0]), take(pool.support, pick[1])
 
         # kicked: each position leaves with the same random probability, one of them for certain

@@ -28,8 +28,8 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
     tolerance = 10 * definite_tolerance(sparsity, dtype)  # pivots in this order may be smaller
 
     def add(slot, carry):
-        x, Ax, Cx, factor, left, support, used = carry
-        allowed = ~used & (left > tolerance * c)
+        x, Ax, Cx, factor, left, smallest, support, used = carry
+        allowed = ~used & (left * smallest > tolerance * c)
         xAx, xCx = jnp.vdot(x, Ax, precision=HIGHEST), jnp.vdot(x, Cx, precision=HIGHEST)
         best = minimise_fraction(a, Ax, xAx / 2, c, Cx, xCx / 2, lower)
         value = jnp.where(allowed & (x == 0), best.value, jnp.inf)
@@ -45,6 +45,7 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
             direction = jnp.where(found, direction, 0.0)
             factor = lax.dynamic_update_slice(factor, direction[:, None], (0, slot))
             left = left - direction * direction
+            smallest = jnp.minimum(smallest, jnp.where(found, pivot / take(c, j), smallest))
 
         jump = ~given & take(best.unbounded, j)
         keep = jnp.where(jump, 0.0, 1.0).astype(dtype)
@@ -52,7 +53,8 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
         Ax = keep * Ax + step * problem.A.columns(j[None])[:, 0]
         Cx = keep * Cx + step * column
         x = put(keep * x, j, keep * take(x, j) + step)
-        return x, Ax, Cx, factor, left, put(support, slot, j), put(used, j, True)
+        support, used = put(support, slot, j), put(used, j, True)
+        return x, Ax, Cx, factor, left, smallest, support, used
 
     zero = 0 * a  # every carry is derived from the inputs: explicit meshes demand it
     carry = (
@@ -61,10 +63,11 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
         jnp.matmul(problem.C.columns(wanted), loadings, precision=HIGHEST),
         zero[:, None] * jnp.ones((1, 0 if problem.C.definite else sparsity), dtype),
         c + zero,  # variance not explained by the support
+        1 + zero[0],  # the smallest pivot so far
         0 * wanted,
         zero != 0,
     )
-    x, _, _, factor, _, support, _ = lax.fori_loop(0, sparsity, add, carry)
+    x, _, _, factor, _, _, support, _ = lax.fori_loop(0, sparsity, add, carry)
     loadings = take(x, support)  # without what was given but is dependent
     norm = quadratic(problem.C.block(support), loadings)
     usable = jnp.all(jnp.any(factor != 0, axis=0)) & (norm > 0)

@@ -14,18 +14,21 @@ from hypothesis import strategies as st
 import sgep_jax as sgep
 
 SHAPES = [(4, s) for s in range(1, 5)] + [(7, s) for s in range(1, 8)] + [(10, 4), (12, 3)]
-EACH = 4  # of every kind and shape: 572 pencils in all
+FEWER = [(4, 2), (7, 2), (7, 4), (7, 6), (10, 4)]
 
 
-def pencils(n, s):
+def pencils(n, s, each):
     rng = np.random.default_rng([n, s])
-    made = [make(rng, n) for make in PENCILS.values() for _ in range(EACH)]
+    made = [make(rng, n) for make in PENCILS.values() for _ in range(each)]
     return tuple(np.array(matrices) for matrices in zip(*made, strict=True))
 
 
-def differences(method, n, s):
-    """Relative distance of each answer from brute force, after checks that hold for any method."""
-    As, Cs = pencils(n, s)
+def differences(method, n, s, each):
+    """Relative distance of each answer from brute force, after checks that hold for any method.
+
+    `each` pencils of every kind.
+    """
+    As, Cs = pencils(n, s, each)
     problems = jax.vmap(sgep.Problem)(As, Cs)
     solutions = jax.vmap(lambda problem: sgep.solve(problem, s, method=method))(problems)
     gaps = []
@@ -49,13 +52,14 @@ def differences(method, n, s):
 @pytest.mark.parametrize(("n", "s"), SHAPES)
 def test_bisection(n, s):
     method = sgep.Decomposition(random=6, swap=6, window=2)
-    assert np.abs(differences(method, n, s)).max() < 1e-9
+    assert np.abs(differences(method, n, s, 4)).max() < 1e-9  # 572 pencils in all
 
 
 def test_coordinate_descent():
     """The 95 % are over all shapes, so this is one test."""
     method = sgep.Decomposition(random=6, swap=6, subproblem="coordinate", window=2)
-    gaps = np.concatenate([differences(method, n, s) for n, s in SHAPES])
+    gaps = np.concatenate([differences(method, n, s, 10) for n, s in FEWER])
+    assert len(gaps) >= 500
     assert gaps.min() > -1e-9
     assert np.mean(gaps < 1e-9) >= 0.95
 

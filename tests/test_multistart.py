@@ -99,13 +99,19 @@ def test_given_number_of_starts_and_own_start():
     assert solution.objective <= single.objective
 
 
+METHOD = sgep.SwapSearch(max_steps=50)
+
+
 def test_answer_does_not_depend_on_the_chunk():
     A, _ = spiked(np.random.default_rng(4), 30, 4, 1.0)
     problem, key = sgep.Problem(A), jax.random.key(0)
     run_starts = sys.modules["sgep_jax.solve"].run_starts
-    endings = [
-        run_starts(problem, sgep.SwapSearch(), key, None, 4, 40, chunk)[0] for chunk in (7, 40)
-    ]
+    endings = []
+    for chunk in (4, 9):
+        run = jax.jit(
+            lambda problem, chunk=chunk: run_starts(problem, METHOD, key, None, 4, 9, chunk)
+        )
+        endings.append(run(problem)[0])
     assert np.array_equal(endings[0].point.support, endings[1].point.support)
     np.testing.assert_allclose(endings[0].point.objective, endings[1].point.objective, rtol=1e-12)
 
@@ -159,3 +165,13 @@ def test_hot_loop_has_no_call_per_candidate():
     table = jnp.asarray(inertia.supports_table(12, 6))
     compiled = jax.jit(inertia.lowest_pivots).lower(jnp.eye(12), table).compile()
     assert "custom-call" not in compiled.as_text()
+
+
+def test_step_limit_keeps_the_best_point_so_far():
+    rng = np.random.default_rng(9)
+    problem = sgep.Problem(symmetric(rng, 30))
+    solution = sgep.solve(problem, 6, method=sgep.Multistart(lanes=2, max_steps=1))
+    assert solution.status == sgep.Status.STEP_LIMIT
+    assert np.isfinite(solution.objective) and np.count_nonzero(solution.x) == 6
+    with pytest.raises(sgep.SolveError, match="max_steps"):
+        solution.check()
