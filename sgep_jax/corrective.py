@@ -27,7 +27,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .fractional import minimise_fraction
-from .linalg import is_definite, product, put, quadratic, take
+from .linalg import diagonal, is_definite, product, put, quadratic, take
 from .supports import Point, membership, normalise
 
 
@@ -55,9 +55,10 @@ def exchanges(problem, point: Point, scale) -> Exchanges:
     y = product(C_SS, x)
     K = W_SS + scale * (y[:, None] * y[None, :])
     rounding = 100 * eps * scale * c_S  # λ₂ ≈ λ₁: G₀ is large but finite
-    K = K + jnp.diag(rounding)
+    identity = jnp.eye(S.shape[0], dtype=x.dtype)
+    K = K + rounding[:, None] * identity
     factor = jnp.linalg.cholesky(K, symmetrize_input=False)
-    inverse = jax.scipy.linalg.cho_solve((factor, True), jnp.eye(S.shape[0], dtype=x.dtype))
+    inverse = jax.scipy.linalg.cho_solve((factor, True), identity)
     G = inverse - (x[:, None] * x[None, :]) / scale
 
     tiny = eps * jnp.max(jnp.abs(x))
@@ -65,7 +66,7 @@ def exchanges(problem, point: Point, scale) -> Exchanges:
     H = product(G, W_S.T)  # G₀w_j
     xw = product(W_S, x)[None, :]
     mu = xw / x_i
-    kappa = (H - mu * jnp.diagonal(G)[:, None]) / x_i
+    kappa = (H - mu * diagonal(G)[:, None]) / x_i
     curvature_j = a - alpha * c  # W_jj
     pivot = (curvature_j - jnp.sum(W_S.T * H, axis=0))[None, :] + mu * H + kappa * xw
     pivot = jnp.where(jnp.isnan(pivot), jnp.inf, pivot)
@@ -113,7 +114,7 @@ def exchanged(problem, point: Point, position, added, scale) -> Point:
         W = A - alpha * C
         row = take(W, position)
         factor = jnp.linalg.cholesky(
-            others * W + jnp.diag(unit * jnp.abs(jnp.diagonal(W))), symmetrize_input=False
+            others * W + unit[:, None] * unit[None, :], symmetrize_input=False
         )
         z = -jax.scipy.linalg.cho_solve((factor, True), (1 - unit) * row)
         best = minimise_fraction(

@@ -19,7 +19,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from .linalg import product, take
+from .linalg import diagonal, product, take
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["array"], meta_fields=[])
@@ -40,7 +40,7 @@ class Dense:
         return self.array.dtype
 
     def diagonal(self):
-        return jnp.diagonal(self.array)
+        return diagonal(self.array)
 
     def columns(self, indices):
         return take(self.array, indices).T  # rows are contiguous, and A = A'

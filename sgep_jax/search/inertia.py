@@ -17,7 +17,9 @@ better than N with the rest of the support. So:
 3. no pivot ≤ 0: no support of the block is below α — the block is proven optimal;
 4. otherwise solve the candidate with the lowest pivot exactly, set α to its value, go to 2.
 
-α falls strictly over a finite set, so this ends; 1 to 4 rounds are usual.
+α falls strictly over a finite set, so this ends. After an improvement by d the next round looks
+below α − d: what is found there improves by d at least, and if nothing is, the proof at α follows.
+So the improvements double, and a few rounds do; one is enough when the block is optimal already.
 """
 
 import math
@@ -58,15 +60,16 @@ def search(A, C, conditional, k: int, count: int, objective, rounding) -> Found:
         return take(table.T, winner).astype(jnp.int32), jnp.min(pivots) < 0
 
     def improve(carry):
-        best, _ = carry
-        positions, below = proof(best.value - rounding)
+        best, leap, _ = carry
+        positions, below = proof(best.value - jnp.maximum(leap, rounding))
         chosen = jnp.concatenate([positions, others])
         rows = chosen[:, None], chosen[None, :]
         value, vector = lowest_pair(take(A, *rows), take(C, *rows))
         better = below & (value < best.value - rounding / 2)
         new = Found(positions, jnp.ones(count, bool), vector, value)
-        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), new, best)
-        return best, better
+        more = better | (leap > rounding)  # a leap that found nothing is no proof
+        leap = jnp.where(better, best.value - value, 0.0)
+        return jax.tree.map(lambda new, old: jnp.where(better, new, old), new, best), leap, more
 
     zero = 0 * A[0, 0]
     nothing = Found(
@@ -75,7 +78,8 @@ def search(A, C, conditional, k: int, count: int, objective, rounding) -> Found:
         jnp.zeros(count + size - k, A.dtype) + zero,
         objective + zero,
     )
-    best, _ = lax.while_loop(lambda carry: carry[1], improve, (nothing, jnp.isfinite(objective)))
+    begin = (nothing, zero, jnp.isfinite(objective))
+    best, _, _ = lax.while_loop(lambda carry: carry[2], improve, begin)
     return best._replace(value=jnp.where(best.value < objective, best.value, jnp.inf))
 
 
