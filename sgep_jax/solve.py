@@ -34,8 +34,8 @@ def solve(
     - `num_starts`: how many starts to run; those beyond `start` are greedy from columns, then
       random. The best one wins. Without it the default decides, other methods run one.
 
-    Works under `jit`, `vmap` and `grad` (`docs/gradients.md`), on any device; nothing is recompiled for another key, start or
-    tolerance. Inside `jit` nothing raises: see `Solution.status`.
+    Works under `jit`, `vmap` and `grad` (`docs/gradients.md`), on any device; nothing is recompiled
+    for another key, start or tolerance. Inside `jit` nothing raises: see `Solution.status`.
 
     ```python
     solution = solve(Problem(A), 5).check()
