@@ -27,7 +27,7 @@ def test_every_sparsity(name, s):
     assert abs(value - PITPROPS[s - 1]) < TOLERANCE["float64"]
 
 
-@pytest.mark.parametrize("s", [1, 6, 13])
+@pytest.mark.parametrize("s", [6])
 @pytest.mark.parametrize("name", ALWAYS_FIND_PITPROPS)
 def test_single_precision(name, s):
     value, _ = variance(s, "float32", method=METHODS[name])
