@@ -16,8 +16,8 @@ PITPROPS = (
 )  # fmt: skip
 
 METHODS = {
-    "bisection": sgep.Decomposition(),
-    "coordinate": sgep.Decomposition(subproblem="coordinate"),
+    "bisection": sgep.Decomposition(window=10),  # shorter than the default, to save time
+    "coordinate": sgep.Decomposition(window=10, subproblem="coordinate"),
     "exhaustive": sgep.Exhaustive(),
     "inertia": sgep.Decomposition(
         random=4, swap=4, subproblem="inertia", rest="free", scores="corrective", window=10
