@@ -10,6 +10,7 @@ from .baselines.truncated_power import TruncatedPower
 from .decomposition import Decomposition
 from .multistart import Multistart
 from .optimality import block_optimality
+from .path import solve_path
 from .problem import Problem
 from .solution import Solution, SolveError, Status
 from .solve import solve
@@ -36,4 +37,5 @@ __all__ = [
     "fda_problem",
     "pca_problem",
     "solve",
+    "solve_path",
 ]

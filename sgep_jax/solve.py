@@ -101,7 +101,14 @@ def default_method(size: int, sparsity: int):
 
 @partial(jax.jit, static_argnames=("sparsity", "num_starts"))
 def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
-    exact, (problem, method, start) = problem, lax.stop_gradient((problem, method, start))
+    fixed = lax.stop_gradient((problem, method, start))
+    solution = search(fixed[0], fixed[1], key, fixed[2], sparsity, num_starts)
+    return reattach(problem, solution, method.lower)
+
+
+@partial(jax.jit, static_argnames=("sparsity", "num_starts"))
+def search(problem, method, key, start, sparsity: int, num_starts: int | None) -> Solution:
+    """The solution, without derivatives; `start` is None or (number, n)."""
     if isinstance(method, Multistart):
         if num_starts is not None:
             method = method.exactly(num_starts)
@@ -114,7 +121,7 @@ def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
     point, status, num_steps, history = ending
     failed = ~jnp.isfinite(point.objective)
     none_left = jnp.int32(Status.NO_DEFINITE_SUPPORT)  # NaN and infinity were seen at the start
-    solution = Solution(
+    return Solution(
         x=dense(point, problem.size),
         objective=point.objective,
         support=jnp.sort(point.support),
@@ -124,7 +131,6 @@ def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
         num_starts=jnp.asarray(tried, jnp.int32),
         times_found=jnp.where(failed, 0, found),
     )
-    return reattach(exact, solution, method.lower)
 
 
 def run_starts(problem, method, key, start, sparsity, number: int, chunk: int = 32):
