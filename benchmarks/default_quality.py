@@ -1,9 +1,9 @@
 """Claim: what `solve(problem, s)` finds by itself equals, on every real data set of the paper's
-grid, the best value that a run of ten times as many starts finds; on Gaussian noise it is within
-0.5 % on at least nine cells of ten. float64.
+grid, the best value that a search more than ten times as long finds; on Gaussian noise it is
+within 0.5 % on at least nine cells of ten. float64.
 
-The longer run is `Multistart(confirmations=never, patience=ten times, max_starts=...)` from another
-key, and the better of it and of the default counts as best.
+The longer search is ten more runs of the default from other keys, none of which may stop because
+its starts agree, so that each tries at least `patience` starts. The lowest of all counts as best.
 
     python benchmarks/default_quality.py           # the whole grid: hours
     python benchmarks/default_quality.py --sparsities 4 16 40 --quick
@@ -31,14 +31,13 @@ def cell(name, kind, s, folder):
     problem = sgep.Problem(A, C)
     solution, time = measure(lambda: sgep.solve(problem, s), repeats=2, budget=5)
     method = default_method(len(A), s)
-    value, longer_value, longer_starts = float(solution.objective), float(solution.objective), 0
+    value, best, longer_starts = float(solution.objective), float(solution.objective), 0
     if isinstance(method, sgep.Multistart):
-        longer = dataclasses.replace(
-            method, confirmations=10**9, patience=10**9, max_starts=10 * int(solution.num_starts),
-        )  # fmt: skip
-        again = sgep.solve(problem, s, method=longer, key=jax.random.key(1))
-        longer_value, longer_starts = float(again.objective), int(again.num_starts)
-    best = min(value, longer_value)
+        longer = dataclasses.replace(method, confirmations=10**9)
+        for seed in range(1, 11):
+            again = sgep.solve(problem, s, method=longer, key=jax.random.key(seed))
+            best = min(best, float(again.objective))
+            longer_starts += int(again.num_starts)
     return len(A), value, (value - best) / abs(best), time, int(solution.num_starts), longer_starts
 
 

@@ -1,9 +1,18 @@
 """Strict arithmetic in all tests: no silent promotion of dtypes or ranks."""
 
 import os
+import subprocess
+import sys
 
-# Compiling is nearly all of the suite's time, and its programs run for milliseconds.
-os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 " + os.environ.get("XLA_FLAGS", "")
+# Compiling is nearly all of the suite's time, and its programs run for milliseconds. XLA aborts on
+# a flag that it does not know. (Without optimization these emitters make programs that crawl.)
+FLAGS = "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false"
+if FLAGS not in os.environ.get("XLA_FLAGS", ""):  # workers inherit it
+    probe = [sys.executable, "-c", "import jax; jax.devices()"]
+    environment = {**os.environ, "XLA_FLAGS": FLAGS}
+    known = subprocess.run(probe, env=environment, capture_output=True).returncode == 0
+    flags = FLAGS if known else "--xla_backend_optimization_level=0"
+    os.environ["XLA_FLAGS"] = f"{flags} {os.environ.get('XLA_FLAGS', '')}"
 
 import jax
 import pytest
