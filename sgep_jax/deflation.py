@@ -9,10 +9,11 @@ C-orthogonal, and a deflation that forgets this lets earlier ones back in. With 
     "schur"        A − AQ (Q'AQ)⁺ Q'A          the Schur complement; A_t q_i = 0
     "hotelling"    A − Σ_i C q_i (q_i'A q_i) q_i'C      only q_i'A_t q_i = 0
 
-On exact eigenvectors, Ax = λCx, all three are A − λCxx'C. On sparse ones they differ. The
-projection keeps the inertia of what it leaves: A_t has no value below those of A. The Schur
-complement does so where the values taken out are negative, and takes out more: what is *predicted*
-by the components, too. Hotelling's can lead to values that A does not have.
+On exact eigenvectors, Ax = λCx, all three are A − λCxx'C. On sparse ones they differ. The Schur
+complement takes out all that the components predict: the rank falls by one each time, so that K
+classes have K − 1 sparse discriminants. The projection takes out less, only the directions
+themselves. Where the wanted values are negative, both leave A_t without a value below the lowest
+of A; Hotelling's may not.
 
 Deviations from Mackey:
 

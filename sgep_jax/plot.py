@@ -201,11 +201,18 @@ def scores(Z, labels=None, *, ax=None):
 def _axes(ax, size):
     if ax is not None:
         return ax
+    require_matplotlib()
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def require_matplotlib():
+    """An error with the remedy, where it is missing."""
     try:
-        import matplotlib.pyplot as plt
+        import matplotlib  # noqa: F401
     except ImportError:
         raise ImportError('sgep_jax.plot needs matplotlib: pip install "sgep_jax[plot]".') from None
-    return plt.subplots(figsize=size, layout="constrained")[1]
 
 
 def _names(names, size):

@@ -32,20 +32,8 @@ def load_csv(
     - `drop_missing`: leave out rows with missing values (empty, NA, NaN, null, ?), which are an
       error otherwise.
     """
-    lines, rows = _read_rows(path, delimiter)
-    if header is None:
-        header = not any(_is_number(field) or _is_missing(field) for field in rows[0])
-    width = len(rows[0])
-    for line, row in zip(lines, rows, strict=True):
-        if len(row) != width:
-            raise ValueError(
-                f"{path}: every row must have {width} fields like the first, but line {line} has "
-                f"{len(row)}. Check its quotes and delimiters."
-            )
-    names = [name.strip() for name in rows[0]] if header else [f"column {j}" for j in range(width)]
-    lines, rows = (lines[1:], rows[1:]) if header else (lines, rows)
-    if not rows:
-        raise ValueError(f"{path} must have rows of data, but it has only a header.")
+    names, lines, rows = _read(path, header, delimiter)
+    width = len(names)
     label = None if label is None else column_number(path, names, label)
     dropped = {column_number(path, names, column) for column in drop}
     used = [j for j in range(width) if j != label and j not in dropped]
@@ -61,6 +49,30 @@ def load_csv(
     columns = [_numbers(path, names[j], lines, [row[j] for row in rows]) for j in used]
     labels = None if label is None else _labels(path, names[label], lines, rows, label)
     return Table(np.column_stack(columns), tuple(names[j] for j in used), labels)
+
+
+def csv_names(path, *, header=None, delimiter=None) -> tuple[str, ...]:
+    """The names of all columns of a file, as `load_csv` knows them."""
+    return tuple(_read(path, header, delimiter)[0])
+
+
+def _read(path, header, delimiter):
+    """The names of the columns, and the rows with their line numbers, all of one length."""
+    lines, rows = _read_rows(path, delimiter)
+    width = len(rows[0])
+    for line, row in zip(lines, rows, strict=True):
+        if len(row) != width:
+            raise ValueError(
+                f"{path}: every row must have {width} fields like the first, but line {line} has "
+                f"{len(row)}. Check its quotes and delimiters."
+            )
+    if header is None:
+        header = not any(_is_number(field) or _is_missing(field) for field in rows[0])
+    if not header:
+        return [f"column {j}" for j in range(width)], lines, rows
+    if len(rows) == 1:
+        raise ValueError(f"{path} must have rows of data, but it has only a header.")
+    return [name.strip() for name in rows[0]], lines[1:], rows[1:]
 
 
 def _read_rows(path, delimiter):
