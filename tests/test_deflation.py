@@ -165,6 +165,14 @@ def test_pit_props_by_brute_force(deflation, dtype):
     assert f"{x[0, 0]:.4f}" in next(line for line in text.splitlines() if "topdiam" in line)
 
 
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+def test_known_truth_is_recovered(deflation):
+    X, truth = sgep.datasets.spiked(jax.random.key(4), 400, 13, 5, jnp.array([8.0, 4.0]), 2)
+    found = solve_components(sgep.pca_problem(X), 5, 2, deflation=deflation).check()
+    np.testing.assert_array_equal(found.x != 0, truth != 0)
+    np.testing.assert_allclose(np.abs(np.sum(found.x * truth, axis=1)), 1, atol=0.02)
+
+
 def test_views_are_deflated_apart():
     """With `split`, later pairs are uncorrelated with both halves of the earlier ones' basis."""
     problem = PENCILS["cca"]

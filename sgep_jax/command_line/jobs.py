@@ -74,18 +74,13 @@ def cca(options) -> Job:
         found = _listed(names[0], u), _listed(names[1], v)
         title, sparsity = f"Generated: {found[0]} agree with {found[1]}", 4
     elif len(options.data) == 2:
-        tables = [_load(options, path) for path in options.data]
+        tables = _load_both(options)
         title = " and ".join(options.data)
-        if len(tables[0].X) != len(tables[1].X):
-            raise ValueError(
-                f"both files must have the same rows, but {options.data[0]} has "
-                f"{len(tables[0].X)} and {options.data[1]} has {len(tables[1].X)}."
-            )
     else:
         if options.views is None:
             usage_error(
                 "cca needs the two views: --views 'a,b:c,d', or --views N for the first N columns, "
-                "or a second file",
+                "or a second file"
             )
         title, tables = options.data[0], _load_views(options)
     views = [_standardised(options, table) for table in tables]
@@ -98,11 +93,11 @@ def _listed(names, truth) -> str:
     return ", ".join(names[int(j)] for j in np.flatnonzero(truth))
 
 
-def _load(options, path, label=None, used=None):
+def _load(options, path, label=None, used=None, drop=None):
     """The table, without what --drop names; only the columns `used`, where given."""
     rows = {"header": options.header, "delimiter": options.delimiter}
     names = datasets.csv_names(path, **rows)
-    drop = _places(path, names, options.drop)
+    drop = _places(path, names, options.drop if drop is None else drop)
     if label is not None:
         (label,) = _places(path, names, [label])
     if used is not None:
@@ -115,6 +110,26 @@ def _load(options, path, label=None, used=None):
             f"{path} must have at least 3 rows, one per sample, but it has {len(table.X)}."
         )
     return table
+
+
+def _load_both(options):
+    """Two files with the same rows; a column to drop need not be in both."""
+    paths = options.data
+    names = [
+        datasets.csv_names(path, header=options.header, delimiter=options.delimiter)
+        for path in paths
+    ]
+    tables = []
+    for path, these, others in zip(paths, names, names[::-1], strict=True):
+        drop = [column for column in options.drop if column in these or column not in others]
+        tables.append(_load(options, path, drop=drop))
+    rows = [len(table.X) for table in tables]
+    if rows[0] != rows[1]:
+        raise ValueError(
+            f"both files must have the same rows, but {paths[0]} has {rows[0]} and {paths[1]} has "
+            f"{rows[1]}."
+        )
+    return tables
 
 
 def _places(path, names, columns) -> list[int]:
@@ -132,6 +147,9 @@ def _load_views(options):
     every = datasets.csv_names(path, header=options.header, delimiter=options.delimiter)
     dropped = _places(path, every, options.drop)
     names = [name for j, name in enumerate(every) if j not in dropped]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"{path} has {names.count(twice[0])} columns {twice[0]!r}. Rename them.")
     if options.views.isdigit():
         count = int(options.views)
         if not 1 <= count < len(names):
