@@ -30,6 +30,7 @@ Deviations from Mackey:
    columns of Q; Hotelling's q_i'Aq_i is then the 2 × 2 block of the pair.
 """
 
+import copy
 import dataclasses
 import operator
 from functools import partial
@@ -181,8 +182,9 @@ def deflated(problem, Q, ceiling, deflation: str, pieces: int = 1) -> Problem:
     A dense A is formed anew, any other becomes a `SymmetricUpdate`. `pieces` columns of Q belong
     to one component.
     """
-    A = _deflated(problem, Q, ceiling, deflation, pieces)
-    return Problem.tree_unflatten(None, (A, problem.C))  # C was checked before
+    pencil = copy.copy(problem)  # C was checked before
+    pencil.A = _deflated(problem, Q, ceiling, deflation, pieces)
+    return pencil
 
 
 @partial(jax.jit, static_argnames=("deflation", "pieces"))

@@ -59,7 +59,7 @@ def run(options):
     each = sparsities(options, job)
     constraints = {}
     if isinstance(each[0], tuple):
-        constraints["groups"] = np.arange(len(job.names)) >= job.split
+        constraints["groups"] = (np.arange(len(job.names)) >= job.split).astype(int)
     found = solve_components(
         job.problem, each, deflation=options.deflation, split=job.split,
         method=Decomposition(subproblem="coordinate", lower=0.0) if options.non_negative else None,
