@@ -230,5 +230,5 @@ def test_usage_errors(table, capsys, arguments, message):
 def test_without_a_file(say):
     code, out, _ = say("pca", "--sparsity", 2)
     assert code == 0
-    assert "variance 1.954" in out
-    assert "46.3% of what all 13 variables reach" in out
+    assert "variance 1.954, adds 15.0% of the total" in out
+    assert "reaches 46.3% of what all 13 variables reach" in out

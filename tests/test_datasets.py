@@ -16,7 +16,8 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
 
 def test_spiked_covariance(dtype):
-    X, V = datasets.spiked(KEY, ROWS, 12, 3, jnp.asarray([8.0, 4.0], dtype), 2, dtype)
+    strength = jnp.asarray([8.0, 4.0], dtype)
+    X, V = jax.jit(lambda key: datasets.spiked(key, ROWS, 12, 3, strength, 2, dtype))(KEY)
     assert X.dtype == V.dtype == dtype
     V = np.asarray(V)
     assert np.count_nonzero(V, axis=1).tolist() == [3, 3]
@@ -26,15 +27,16 @@ def test_spiked_covariance(dtype):
 
 
 def test_two_classes():
-    X, labels, direction = datasets.two_classes(KEY, ROWS, 10, 4, 3.0)
-    gap = np.asarray(X[labels == 1].mean(axis=0) - X[labels == 0].mean(axis=0))
+    X, labels, direction = jax.jit(lambda key: datasets.two_classes(key, ROWS, 10, 4, 3.0))(KEY)
+    X, labels = np.asarray(X), np.asarray(labels)
+    gap = X[labels == 1].mean(axis=0) - X[labels == 0].mean(axis=0)
     np.testing.assert_allclose(gap, 3 * np.asarray(direction), atol=0.06)
-    np.testing.assert_allclose(np.cov(np.asarray(X)[labels == 0].T), np.eye(10), atol=0.06)
+    np.testing.assert_allclose(np.cov(X[labels == 0].T), np.eye(10), atol=0.06)
     assert np.count_nonzero(direction) == 4
 
 
 def test_two_views():
-    X, Y, u, v = datasets.two_views(KEY, ROWS, (6, 4), (3, 2), 0.8)
+    X, Y, u, v = jax.jit(lambda key: datasets.two_views(key, ROWS, (6, 4), (3, 2), 0.8))(KEY)
     joint = np.cov(np.hstack([X, Y]).T)
     expected = np.eye(10)
     expected[:6, 6:] = 0.8 * np.outer(u, v)

@@ -203,7 +203,7 @@ def test_sparsities_that_differ():
 
 
 def test_non_negative():
-    method = sgep.Decomposition(random=4, swap=4, subproblem="coordinate", lower=0.0, window=5)
+    method = sgep.Decomposition(random=3, swap=0, subproblem="coordinate", lower=0.0, window=30)
     found = solve_components(PENCILS["pca"], 3, 2, method=method).check()
     assert np.all(np.asarray(found.x) >= 0)
     explicit, _ = orthogonalised(*arrays(PENCILS["pca"]), np.asarray(found.x[:1]), "projection")
