@@ -34,7 +34,7 @@ class Problem:
         C = Identity(A.shape[0], A.dtype) if C is None else _matrix("C", C)
         validation.same_size(A, C)
         dtype = np.promote_types(A.dtype, C.dtype)  # JAX's own fails where promotion is strict
-        self.A, self.C = _cast(A, dtype), _cast(C, dtype)
+        self.A, self.C = cast(A, dtype), cast(C, dtype)
         validation.positive_semidefinite("C", self.C)
 
     @property
@@ -108,7 +108,9 @@ def floating_array(name, value, check):
     return array
 
 
-def _cast(matrix, dtype):
+def cast(matrix, dtype):
+    """A matrix, or any tree of arrays, in another precision; labels and indices stay."""
     if isinstance(matrix, Identity):
         return Identity(matrix.size, dtype)
-    return jax.tree.map(lambda leaf: leaf.astype(dtype), matrix)
+    inexact = lambda leaf: jnp.issubdtype(leaf.dtype, jnp.floating)
+    return jax.tree.map(lambda leaf: leaf.astype(dtype) if inexact(leaf) else leaf, matrix)

@@ -1,10 +1,11 @@
 """Sparse principal components: A = −S, C = I."""
 
+from ..gram import gram_matrix
 from ..problem import Problem
 from . import tables
 
 
-def pca_problem(X=None, *, covariance=None, center=True, scale=False) -> Problem:
+def pca_problem(X=None, *, covariance=None, center=True, scale=False, form="auto") -> Problem:
     """The pencil of sparse principal component analysis.
 
         A = −S,   S = (X − 1μ')'(X − 1μ') / m,   C = I,
@@ -29,8 +30,9 @@ def pca_problem(X=None, *, covariance=None, center=True, scale=False) -> Problem
     ```
     """
     if tables.from_data("pca_problem", {"X": X}, {"covariance": covariance}):
-        X = tables.standardised("X", tables.table("X", X), center, scale)
-        return Problem(-tables.second_moments(X))
+        Z = tables.standardised("X", tables.table("X", X), center, scale)
+        rows = Z.shape[0]
+        return Problem(tables.matrix("pca_problem", gram_matrix(Z, -1 / rows), form, rows))
     S = tables.covariances("covariance", covariance)
     if scale:
         S = S * tables.to_unit("covariance", S.diagonal())
