@@ -113,7 +113,7 @@ def gram_matrix(samples, weight: float, views=None, across: bool = False) -> Gra
     `Problem(gram_matrix(Z, -1 / m))` is the problem of the paper's sparse PCA.
     """
     if not isinstance(samples, (DenseSamples, SparseSamples)):
-        samples = DenseSamples(jnp.asarray(samples))
+        samples = DenseSamples(jnp.asarray(samples).T)
     squares = _squares(samples)
     variances = jnp.zeros_like(squares) if across else weight * squares
     return Gram(samples, variances, None, views, float(weight), across, definite=False)

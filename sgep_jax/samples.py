@@ -19,41 +19,42 @@ from jax.experimental.sparse import BCSR
 from .linalg import product, take
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=["array"], meta_fields=[])
+@partial(jax.tree_util.register_dataclass, data_fields=["transposed"], meta_fields=[])
 @dataclasses.dataclass(frozen=True)
 class DenseSamples:
-    """Z as an array."""
+    """Z by columns: Z' as an array (n, m), where a column of Z is contiguous."""
 
-    array: jax.Array
+    transposed: jax.Array
 
     @property
     def shape(self):
-        return self.array.shape
+        *batch, n, m = self.transposed.shape
+        return (*batch, m, n)
 
     @property
     def dtype(self):
-        return self.array.dtype
+        return self.transposed.dtype
 
     def columns(self, indices):
-        return take(self.array, slice(None), indices)
+        return take(self.transposed, indices).T
 
     def times(self, x):
-        return product(self.array, x)
+        return product(x.T, self.transposed).T  # XLA would copy a transposed Z'
 
     def transposed_times(self, y):
-        return product(self.array.T, y)
+        return product(self.transposed, y)
 
     def squares(self):
-        return jnp.sum(self.array * self.array, axis=0)
+        return jnp.sum(self.transposed * self.transposed, axis=1)
 
     def moments(self):
-        return product(self.array.T, self.array)
+        return product(self.transposed, self.transposed.T)
 
     def less(self, means, codes):
-        return DenseSamples(self.array - take(means, codes))
+        return DenseSamples(self.transposed - take(means, codes).T)
 
     def beside(self, other):
-        return DenseSamples(jnp.concatenate([self.array, other.array], axis=1))
+        return DenseSamples(jnp.concatenate([self.transposed, other.transposed]))
 
 
 @partial(

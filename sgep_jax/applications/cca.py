@@ -34,7 +34,8 @@ def cca_problem(
 
     **Arguments**
 
-    - `X`, `Y`: (m, p) and (m, q), the same samples in the same order, a row each.
+    - `X`, `Y`: (m, p) and (m, q), the same samples in the same order, a row each; arrays, or SciPy
+      sparse matrices, which stay sparse.
     - `covariance`, `split`: the joint covariance, (p + q, p + q), and p, instead of X and Y;
       `center` then has no meaning.
     - `center`: subtract the means.
@@ -44,6 +45,9 @@ def cca_problem(
     - `ridge`: relative to the mean variance. Without one, C is singular as soon as a view has
       as many variables as samples, and s of them fit perfectly. The default is 0.001.
     - `absolute_ridge`: added as it is.
+    - `form`: whether A and C are formed ("dense"), or products with X and Y stand for their columns
+      ("gram"), which needs no n × n numbers, n = p + q. "auto" forms them up to n = 4000, and
+      beyond that where the views have no fewer than n rows.
 
     The paper's convention is
     `center=False, scale=False, ridge=0, absolute_ridge=0.1`, where it passes the transposes of

@@ -38,7 +38,8 @@ def fda_problem(
 
     **Arguments**
 
-    - `X`: (m, n), a row per sample, a column per variable.
+    - `X`: (m, n), a row per sample, a column per variable; an array, or a SciPy sparse matrix,
+      which stays sparse.
     - `y`: m labels, of any type. They are read on the host: under `jit`, close over them.
     - `between`, `within`: the scatters, (n, n) each, instead of X and y: A = −between, and the
       ridge is added to `within`.
@@ -50,6 +51,9 @@ def fda_problem(
       soon as variables outnumber samples, or one is constant within all classes. The default is
       0.001.
     - `absolute_ridge`: added as it is.
+    - `form`: whether A and C are formed ("dense"), or products with X stand for their columns
+      ("gram"), which needs no n × n numbers. "auto" forms them up to 4000 columns, and beyond that
+      where X has no fewer rows than columns.
 
     The paper's convention, for two classes: A = −(μ₁ − μ₂)(μ₁ − μ₂)', C = (S₁ + S₂)/m + 0.5·I,
     is `weighted=False, scale=False, ridge=0, absolute_ridge=0.5`.
@@ -110,7 +114,7 @@ def _class_samples(Z, codes, weighted):
 def _weighted_samples(Z, codes, average, share, root_weight):
     means = Z.transposed_times(average.T).T
     apart = means - product(share, means)[None, :]
-    return DenseSamples(root_weight[:, None] * apart), Z.less(means, codes)
+    return DenseSamples((root_weight[:, None] * apart).T), Z.less(means, codes)
 
 
 def class_codes(y, rows: int) -> np.ndarray:

@@ -14,11 +14,15 @@ def pca_problem(X=None, *, covariance=None, center=True, scale=False, form="auto
 
     **Arguments**
 
-    - `X`: (m, n), a row per sample, a column per variable.
+    - `X`: (m, n), a row per sample, a column per variable; an array, or a SciPy sparse matrix,
+      which stays sparse.
     - `covariance`: S itself, (n, n), instead of X; `center` then has no meaning.
     - `center`: subtract the means μ; without it S = X'X / m.
     - `scale`: divide each variable by the root of its S_ii, so that S is the correlation matrix.
       x then weighs the scaled variables. For variables in different units.
+    - `form`: whether S is formed ("dense"), or products with X stand for its columns ("gram"),
+      which needs no n × n numbers. "auto" forms it up to 4000 columns, and beyond that where X has
+      no fewer rows than columns.
 
     There is no ridge: C is never singular. The paper's convention is `center=False`.
 

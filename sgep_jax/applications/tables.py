@@ -115,7 +115,7 @@ def _standardised(X, center, scale):
     if center:
         X = X - jnp.mean(X, axis=0, keepdims=True)
     factors, constant = _to_unit_variance(jnp.mean(X**2, axis=0))
-    return DenseSamples(X * factors[None, :] if scale else X), constant
+    return DenseSamples((X * factors[None, :] if scale else X).T), constant
 
 
 @partial(jax.jit, static_argnames=("center", "scale"))
