@@ -11,7 +11,9 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
+from . import validation
 from .linalg import definite_tolerance, product, take
+from .problem import floating_array
 from .samples import DenseSamples, SparseSamples
 
 
@@ -73,7 +75,8 @@ class Gram:
         parts = x[:, None] if self.views is None else jnp.where(self.views.T, x[:, None], 0.0)
         image = self.samples.transposed_times(self.weight * self.samples.times(parts))
         if self.views is not None:
-            image = jnp.where(self.views.T != self.across, image, 0.0)
+            kept = ~self.views.T if self.across else self.views.T
+            image = jnp.where(kept, image, 0.0)
         image = jnp.sum(image, axis=1)
         return image if self.ridge is None else image + self.ridge * x
 
@@ -113,7 +116,7 @@ def gram_matrix(samples, weight: float, views=None, across: bool = False) -> Gra
     `Problem(gram_matrix(Z, -1 / m))` is the problem of the paper's sparse PCA.
     """
     if not isinstance(samples, (DenseSamples, SparseSamples)):
-        samples = DenseSamples(jnp.asarray(samples).T)
+        samples = DenseSamples(floating_array("samples", samples, validation.real).T)
     squares = _squares(samples)
     variances = jnp.zeros_like(squares) if across else weight * squares
     return Gram(samples, variances, None, views, float(weight), across, definite=False)
@@ -131,7 +134,7 @@ def dominates(ridge, diagonal) -> bool:
     checks it stands for ask for more than `tolerance` of the product of two pivots. Known only
     when the values are: not inside `jit`.
     """
-    if isinstance(ridge, jax.core.Tracer) or isinstance(diagonal, jax.core.Tracer):
+    if not (validation.is_concrete(ridge) and validation.is_concrete(diagonal)):
         return False
     tolerance = 10 * definite_tolerance(diagonal.shape[-1], diagonal.dtype)
     return bool(jnp.min(ridge / diagonal) > math.sqrt(tolerance))

@@ -112,5 +112,8 @@ def cast(matrix, dtype):
     """A matrix, or any tree of arrays, in another precision; labels and indices stay."""
     if isinstance(matrix, Identity):
         return Identity(matrix.size, dtype)
-    inexact = lambda leaf: jnp.issubdtype(leaf.dtype, jnp.floating)
-    return jax.tree.map(lambda leaf: leaf.astype(dtype) if inexact(leaf) else leaf, matrix)
+
+    def one(leaf):
+        return leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+
+    return jax.tree.map(one, matrix)

@@ -66,8 +66,8 @@ class DenseSamples:
 class SparseSamples:
     """Z = X − M, X sparse and row i of M the row `codes[i]` of `means`: centred, and still sparse.
 
-    X is stored by columns: those of column j are `data[ends[j] : ends[j + 1]]`, in `rows`, at most
-    `longest` of them. M is never formed.
+    X is stored by columns: the entries of column j are `data[ends[j] : ends[j + 1]]`, at `rows`, at
+    most `longest` of them. M is never formed.
     """
 
     data: jax.Array
@@ -115,20 +115,19 @@ class SparseSamples:
 
     def squares(self):
         """Σ over the entries of (x − mean)², and mean² for each zero that is not stored."""
-        ones = jnp.ones_like(self.data)
         gap = self.data - take(self.means, take(self.codes, self.rows), self._column_of_entry())
         every = jnp.ones((self.shape[0], 1), self.dtype)
         stored = _by_columns(gap * gap, self.rows, self.ends, every)[:, 0]
-        number = self.means.shape[0]
-        member = (self.codes[:, None] == jnp.arange(number, dtype=jnp.int32)[None, :]).astype(
-            self.dtype
-        )
+        member = jax.nn.one_hot(self.codes, self.means.shape[0], dtype=self.dtype)
+        ones = jnp.ones_like(self.data)
         absent = self._sums(every) - _by_columns(ones, self.rows, self.ends, member).T
         return stored + jnp.sum(absent * self.means * self.means, axis=0)
 
     def moments(self):
+        def column(j):
+            return self.transposed_times(self.columns(j[None]))[:, 0]
+
         every = jnp.arange(self.shape[1], dtype=jnp.int32)
-        column = lambda j: self.transposed_times(self.columns(j[None]))[:, 0]
         return lax.map(column, every, batch_size=64)  # (m, 64) at once: X may have many rows
 
     def less(self, means, codes):

@@ -87,6 +87,8 @@ def _joined(X, Y, center, scale):
     dtype, sparse = np.promote_types(X.dtype, Y.dtype), SparseSamples
     views = [cast(view, dtype) for view in (X, Y)]
     if any(isinstance(view, sparse) for view in views):
+        sizes = [view.data.size if isinstance(view, sparse) else view.size for view in views]
+        tables.countable("X beside Y", sum(sizes))
         views = [view if isinstance(view, sparse) else sparse.full(view) for view in views]
     X, Y = (
         tables.standardised(name, view, center, scale)

@@ -59,12 +59,21 @@ def _sparse_table(name, value) -> SparseSamples:
     if not X.has_canonical_format:
         X = X.copy()  # the user's own may be this one
         X.sum_duplicates()
+    countable(name, X.nnz)
     counts = np.diff(X.indptr)
     _finite_entries(name, X, counts)
     data = floating_array(name, X.data, validation.real)
-    number = np.int64 if len(X.data) > np.iinfo(np.int32).max else np.int32
-    rows, ends = (jnp.asarray(part.astype(number, copy=False)) for part in (X.indices, X.indptr))
+    rows, ends = (jnp.asarray(part, jnp.int32) for part in (X.indices, X.indptr))
     return SparseSamples(data, rows, ends, *uncentred(*X.shape, data.dtype), int(counts.max()))
+
+
+def countable(name, entries: int):
+    """Places of entries are 32-bit numbers."""
+    if entries > np.iinfo(np.int32).max:
+        raise ValueError(
+            f"{name} must have fewer than 2^31 stored entries, but it has {entries}. "
+            f"Drop the columns with the smallest variance first."
+        )
 
 
 def _finite_entries(name, X, counts):
