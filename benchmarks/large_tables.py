@@ -87,8 +87,10 @@ def peer(name, n, m):
     if name == "abess":
         from abess import SparsePCA
 
-        X = X - X.mean(axis=0)
-        fitted = SparsePCA(support_size=S).fit(Sigma=X.T @ X / m)
+        X = (X - X.mean(axis=0)).astype("float64")
+        Sigma = X.T @ X / m
+        Sigma[np.diag_indices(n)] += 1e-6  # it refuses eigenvalues below zero by rounding
+        fitted = SparsePCA(support_size=S).fit(Sigma=Sigma)
         loadings = np.asarray(fitted.coef_).ravel()
     else:
         from sklearn.decomposition import SparsePCA
