@@ -10,7 +10,7 @@ formed (a Gram matrix of 100,000 columns, say) is one new class here and nothing
 - `block(indices)` → (k, k), the principal block;
 - `matvec(x)` → (n,).
 
-Each matrix is symmetric and a pytree.
+Each matrix is symmetric and a pytree. Gram matrices are in `gram.py`.
 """
 
 import dataclasses

@@ -33,7 +33,6 @@ from .supports import Point, membership
 from .swap_search import SwapSearch, SwapState
 
 FRESH, KICKED, CROSSED = 0, 1, 2
-SAME = 1e-8  # two optima with objectives this close, relative, count as one
 
 
 class Search(NamedTuple):
@@ -124,7 +123,7 @@ class Multistart:
             self.refine, problem, ending.point, self.refine.begin(problem, ending.point), key
         )
         value = ending.point.objective
-        better = refined.point.objective < value - SAME * jnp.abs(value)
+        better = refined.point.objective < value - slack(value)
         return append(ending, refined), search.ended, jnp.where(better, 1, search.found)
 
     def _ending(self, problem, search: Search) -> Ending:
@@ -195,9 +194,9 @@ class Multistart:
         pool = merge(search.pool, search.lanes.point._replace(objective=values))
         best = first(pool).objective
         fresh = (search.restarts == 0) | (jnp.asarray(kind_of_lane(self.lanes)) == FRESH)
-        met = ended & (values <= best + SAME * jnp.abs(best))
+        met = ended & (values <= best + slack(best))
         count = jnp.sum(ended, dtype=jnp.int32)
-        improved = best < old - SAME * jnp.abs(best)
+        improved = best < old - slack(best)
         return search._replace(
             pool=pool,
             ended=search.ended + count,
@@ -220,6 +219,11 @@ def append(first: Ending, second: Ending) -> Ending:
     return Ending(second.point, status, num_steps, jnp.where(late, last, history))
 
 
+def slack(value):
+    """Two optima this close count as one: 1e-8 of their value, or rounding if that is coarser."""
+    return max(1e-8, 10 * float(jnp.finfo(value.dtype).eps)) * jnp.abs(value)
+
+
 def kind_of_lane(lanes: int) -> np.ndarray:
     """Which kind of start a lane is given, a third each; in the first round all are fresh."""
     return (np.arange(lanes) * 3 // lanes).astype(np.int32)
@@ -235,7 +239,7 @@ def merge(pool: Point, points: Point) -> Point:
     both = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), pool, points)
     value = both.objective
     place = jnp.arange(len(value), dtype=jnp.int32)
-    near = jnp.abs(value[:, None] - value[None, :]) <= SAME * jnp.abs(value[:, None])
+    near = jnp.abs(value[:, None] - value[None, :]) <= slack(value)[:, None]
     near &= jnp.isfinite(value)[:, None]
     repeated = jnp.any(near & (place[None, :] < place[:, None]), axis=1)
     both = both._replace(objective=jnp.where(repeated, jnp.inf, value))

@@ -34,7 +34,7 @@ class Problem:
         C = Identity(A.shape[0], A.dtype) if C is None else _matrix("C", C)
         validation.same_size(A, C)
         dtype = np.promote_types(A.dtype, C.dtype)  # JAX's own fails where promotion is strict
-        self.A, self.C, self.rules = _cast(A, dtype), _cast(C, dtype), None
+        self.A, self.C, self.rules = cast(A, dtype), cast(C, dtype), None
         validation.positive_semidefinite("C", self.C)
 
     @property
@@ -112,7 +112,12 @@ def floating_array(name, value, check):
     return array
 
 
-def _cast(matrix, dtype):
+def cast(matrix, dtype):
+    """A matrix, or any tree of arrays, in another precision; labels and indices stay."""
     if isinstance(matrix, Identity):
         return Identity(matrix.size, dtype)
-    return jax.tree.map(lambda leaf: leaf.astype(dtype), matrix)
+
+    def one(leaf):
+        return leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+
+    return jax.tree.map(one, matrix)

@@ -95,7 +95,8 @@ def default_method(size: int, sparsity: int):
             random=max(size, 2), swap=0, subproblem="inertia", rest="free", max_steps=1
         )
     lanes = int(np.clip(2**23 // (size * sparsity), 2, 16))  # memory: a few arrays of lanes × n × s
-    patience = int(np.clip(10**8 // (size * sparsity**2), 96, 384))  # a start costs O(n s²) a step
+    least = int(np.clip(2 * 10**8 // (size * sparsity), 16, 96))  # beyond n s = 2e6, time first
+    patience = int(np.clip(10**8 // (size * sparsity**2), least, 384))  # a step costs O(n s²)
     return Multistart(lanes=lanes, patience=patience)
 
 

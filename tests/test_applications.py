@@ -41,7 +41,8 @@ def close(found, expected, tolerance=1e-12):
 
 
 def dense(problem):
-    return np.asarray(problem.A.array), np.asarray(problem.C.columns(jnp.arange(problem.size)))
+    every = jnp.arange(problem.size)
+    return tuple(np.asarray(matrix.columns(every)) for matrix in (problem.A, problem.C))
 
 
 def check(problem, A, C, tolerance=1e-12):
@@ -77,18 +78,31 @@ def with_ridge(C, ridge):
 
 # Formulas
 
+INPUTS = {  # how X is passed, and the form of the matrices
+    "array": (np.asarray, "auto"),
+    "gram": (np.asarray, "gram"),
+    "sparse": (scipy.sparse.csr_matrix, "gram"),
+    "sparse, formed": (scipy.sparse.coo_array, "dense"),
+}
 
-def test_pca_formulas(dtype):
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_pca_formulas(dtype, kind):
+    wrap, form = INPUTS[kind]
     S, eye, tolerance = np.cov(X.T, bias=True), np.eye(N), TOLERANCE[dtype]
-    data = X.astype(dtype)
-    assert pca_problem(data).dtype == dtype
-    check(pca_problem(data), -S, eye, tolerance)
-    check(pca_problem(data, center=False), -X.T @ X / M, eye, tolerance)
-    check(pca_problem(data, scale=True), -np.corrcoef(X.T), eye, tolerance)
-    check(pca_problem(covariance=S.astype(dtype)), -S, eye, tolerance)
+    data, rms = wrap(X.astype(dtype)), np.sqrt(np.mean(X**2, axis=0))
+    build = partial(pca_problem, data, form=form)
+    assert build().dtype == dtype
+    check(build(), -S, eye, tolerance)
+    check(build(center=False), -X.T @ X / M, eye, tolerance)
+    check(build(scale=True), -np.corrcoef(X.T), eye, tolerance)
+    check(build(center=False, scale=True), -(X / rms).T @ (X / rms) / M, eye, tolerance)
+
+
+def test_pca_from_covariances(dtype):
+    S, eye = np.cov(X.T, bias=True), np.eye(N)
+    check(pca_problem(covariance=S.astype(dtype)), -S, eye, TOLERANCE[dtype])
     check(pca_problem(covariance=S, scale=True), -np.corrcoef(X.T), eye)
-    rms = np.sqrt(np.mean(X**2, axis=0))
-    check(pca_problem(X, center=False, scale=True), -(X / rms).T @ (X / rms) / M, eye)
 
 
 LABELS = {
@@ -113,6 +127,17 @@ def test_fda_formulas(kind):
     check(fda_problem(X, labels, ridge=0.2), -between, with_ridge(within, 0.2))
 
 
+@pytest.mark.parametrize("kind", INPUTS)
+def test_fda_forms(kind):
+    wrap, form = INPUTS[kind]
+    build = partial(fda_problem, wrap(X), NAMES, form=form)
+    between, within = scatters(X, NAMES)
+    check(build(scale=False, ridge=0), -between, within)
+    check(build(scale=False, ridge=0, absolute_ridge=2.0), -between, within + 2 * np.eye(N))
+    between, within = scatters(unit(X), NAMES)
+    check(build(), -between, with_ridge(within, 1e-3))
+
+
 def test_fda_pairs_of_classes():
     means = [X[code == CODES].mean(axis=0) for code in range(3)]
     pairs = [(means[k] - means[l]) for k in range(3) for l in range(k)]
@@ -129,15 +154,23 @@ def test_fda_from_scatters():
     check(problem, -between, within + 2 * np.eye(N))
 
 
-def test_cca_formulas():
+@pytest.mark.parametrize("kind", INPUTS)
+def test_cca_formulas(kind):
+    wrap, form = INPUTS[kind]
+    build = partial(cca_problem, wrap(X), wrap(Y), form=form)
+    A, C = blocks(np.cov(X.T, Y.T, bias=True), N)
+    check(build(scale=False, ridge=0), A, C)
+    check(build(scale=False, ridge=0.3), A, with_ridge(C, 0.3))
+    A, C = blocks(np.corrcoef(X.T, Y.T), N)
+    check(build(), A, C + 1e-3 * np.eye(N + 4))
+
+
+def test_cca_from_covariances():
     S, R = np.cov(X.T, Y.T, bias=True), np.corrcoef(X.T, Y.T)
     A, C = blocks(S, N)
-    check(cca_problem(X, Y, scale=False, ridge=0), A, C)
-    check(cca_problem(X, Y, scale=False, ridge=0.3), A, with_ridge(C, 0.3))
     check(cca_problem(covariance=S, split=N, scale=False, ridge=0), A, C)
     A, C = blocks(R, N)
-    for problem in (cca_problem(X, Y), cca_problem(covariance=S, split=N)):
-        check(problem, A, C + 1e-3 * np.eye(len(R)))
+    check(cca_problem(covariance=S, split=N), A, C + 1e-3 * np.eye(len(R)))
 
 
 def test_the_papers_conventions():
@@ -301,7 +334,6 @@ COVARIANCE = np.cov(X.T)
         (X[0], ValueError, r"X must have shape \(rows, columns\).*\(6,\).*reshape"),
         (X[:, :0], ValueError, r"X must have shape.*at least one column.*\(40, 0\)"),
         (X[None], ValueError, r"X must be one table.*\(1, 40, 6\).*jax\.vmap"),
-        (scipy.sparse.csr_matrix(X), TypeError, r"X must be a dense array.*csr_matrix.*toarray"),
         (None, ValueError, r"takes either the data X.*"),
     ],
 )

@@ -24,3 +24,8 @@ def test_quick_start():
     text = run(ROOT / "examples" / "quick_start.py")
     assert "PCA selects [ 3 11 19 27]" in text
     assert "CCA selects [ 5 28]" in text
+
+
+def test_many_columns():
+    text = run(ROOT / "examples" / "many_columns.py", 3000)
+    assert "A=Gram" in text and "20 of 20 planted variables found" in text

@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import validation
-from ..problem import Problem
+from ..gram import gram_matrix
+from ..problem import Problem, cast
+from ..samples import SparseSamples
 from . import tables
 
 
@@ -19,6 +21,7 @@ def cca_problem(
     scale=True,
     ridge=1e-3,
     absolute_ridge=0.0,
+    form="auto",
 ) -> Problem:
     """The pencil of sparse canonical correlation analysis.
 
@@ -31,7 +34,8 @@ def cca_problem(
 
     **Arguments**
 
-    - `X`, `Y`: (m, p) and (m, q), the same samples in the same order, a row each.
+    - `X`, `Y`: (m, p) and (m, q), the same samples in the same order, a row each; arrays, or SciPy
+      sparse matrices, which stay sparse.
     - `covariance`, `split`: the joint covariance, (p + q, p + q), and p, instead of X and Y;
       `center` then has no meaning.
     - `center`: subtract the means.
@@ -41,6 +45,9 @@ def cca_problem(
     - `ridge`: relative to the mean variance. Without one, C is singular as soon as a view has
       as many variables as samples, and s of them fit perfectly. The default is 0.001.
     - `absolute_ridge`: added as it is.
+    - `form`: whether A and C are formed ("dense"), or products with X and Y stand for their columns
+      ("gram"), which needs no n × n numbers, n = p + q. "auto" forms them up to n = 4000, and
+      beyond that where the views have no fewer than n rows.
 
     The paper's convention is
     `center=False, scale=False, ridge=0, absolute_ridge=0.1`, where it passes the transposes of
@@ -55,22 +62,39 @@ def cca_problem(
     """
     views, joint = {"X": X, "Y": Y}, {"covariance": covariance, "split": split}
     if tables.from_data("cca_problem", views, joint):
-        X, Y = tables.table("X", X), tables.table("Y", Y)
-        _same_rows(X, Y)
-        dtype = np.promote_types(X.dtype, Y.dtype)
-        X, Y = (
-            tables.standardised(name, view.astype(dtype), center, scale)
-            for name, view in (("X", X), ("Y", Y))
-        )
-        S = tables.second_moments(jnp.concatenate([X, Y], axis=1))
-        split = X.shape[1]
-    else:
-        S = tables.covariances("covariance", covariance)
-        _inside(split, S.shape[0])
-        if scale:
-            S = S * tables.to_unit("covariance", S.diagonal())
+        Z, split = _joined(tables.table("X", X), tables.table("Y", Y), center, scale)
+        first = jnp.arange(Z.shape[1], dtype=jnp.int32) < split
+        sides, rows = jnp.stack([first, ~first]), Z.shape[0]
+        A = gram_matrix(Z, -1 / rows, views=sides, across=True)
+        C = gram_matrix(Z, 1 / rows, views=sides)
+        C = C.ridged(tables.ridge_for("cca_problem", C.diagonal(), ridge, absolute_ridge))
+        return Problem(*(tables.matrix("cca_problem", part, form, rows) for part in (A, C)))
+    S = tables.covariances("covariance", covariance)
+    _inside(split, S.shape[0])
+    if scale:
+        S = S * tables.to_unit("covariance", S.diagonal())
     across, within = _blocks(S, split)
-    return Problem(across, tables.add_ridge("cca_problem", within, ridge, absolute_ridge))
+    extra = tables.ridge_for("cca_problem", within.diagonal(), ridge, absolute_ridge)
+    return Problem(across, tables.add_ridge(within, extra))
+
+
+def _joined(X, Y, center, scale):
+    """Both views side by side, and the number of variables of the first.
+
+    A sparse view makes the other one sparse as well, with all its entries stored.
+    """
+    _same_rows(X, Y)
+    dtype, sparse = np.promote_types(X.dtype, Y.dtype), SparseSamples
+    views = [cast(view, dtype) for view in (X, Y)]
+    if any(isinstance(view, sparse) for view in views):
+        sizes = [view.data.size if isinstance(view, sparse) else view.size for view in views]
+        tables.countable("X beside Y", sum(sizes))
+        views = [view if isinstance(view, sparse) else sparse.full(view) for view in views]
+    X, Y = (
+        tables.standardised(name, view, center, scale)
+        for name, view in zip(("X", "Y"), views, strict=True)
+    )
+    return X.beside(Y), X.shape[1]
 
 
 @jax.jit

@@ -1,12 +1,16 @@
 """Sparse discriminant analysis: A is the scatter between the classes, C that within them."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .. import validation
+from ..gram import gram_matrix
 from ..linalg import product
 from ..problem import Problem
+from ..samples import DenseSamples
 from . import tables
 
 
@@ -20,6 +24,7 @@ def fda_problem(
     scale=True,
     ridge=1e-3,
     absolute_ridge=0.0,
+    form="auto",
 ) -> Problem:
     """The pencil of sparse Fisher discriminant analysis, for two classes or more.
 
@@ -33,7 +38,8 @@ def fda_problem(
 
     **Arguments**
 
-    - `X`: (m, n), a row per sample, a column per variable.
+    - `X`: (m, n), a row per sample, a column per variable; an array, or a SciPy sparse matrix,
+      which stays sparse.
     - `y`: m labels, of any type. They are read on the host: under `jit`, close over them.
     - `between`, `within`: the scatters, (n, n) each, instead of X and y: A = −between, and the
       ridge is added to `within`.
@@ -45,6 +51,9 @@ def fda_problem(
       soon as variables outnumber samples, or one is constant within all classes. The default is
       0.001.
     - `absolute_ridge`: added as it is.
+    - `form`: whether A and C are formed ("dense"), or products with X stand for their columns
+      ("gram"), which needs no n × n numbers. "auto" forms them up to 4000 columns, and beyond that
+      where X has no fewer rows than columns.
 
     The paper's convention, for two classes: A = −(μ₁ − μ₂)(μ₁ − μ₂)', C = (S₁ + S₂)/m + 0.5·I,
     is `weighted=False, scale=False, ridge=0, absolute_ridge=0.5`.
@@ -61,17 +70,21 @@ def fda_problem(
     if tables.from_data("fda_problem", {"X": X, "y": y}, matrices):
         X = tables.table("X", X)
         codes = class_codes(y, X.shape[0])
-        X = tables.standardised("X", X, True, scale)
-        between, within = _scatters(X, codes, weighted)
-    else:
-        between, within = (tables.covariances(name, value) for name, value in matrices.items())
-        _same_size(between, within)
-        dtype = np.promote_types(between.dtype, within.dtype)
-        between, within = between.astype(dtype), within.astype(dtype)
-        if scale:
-            unit = tables.to_unit("between + within", (between + within).diagonal())
-            between, within = between * unit, within * unit
-    return Problem(-between, tables.add_ridge("fda_problem", within, ridge, absolute_ridge))
+        Z = tables.standardised("X", X, True, scale)
+        between, within = _class_samples(Z, codes, weighted)
+        rows, build = X.shape[0], partial(tables.matrix, "fda_problem", form=form, rows=X.shape[0])
+        A, C = gram_matrix(between, -1.0), gram_matrix(within, 1 / rows)
+        C = C.ridged(tables.ridge_for("fda_problem", C.diagonal(), ridge, absolute_ridge))
+        return Problem(build(A), build(C))
+    between, within = (tables.covariances(name, value) for name, value in matrices.items())
+    _same_size(between, within)
+    dtype = np.promote_types(between.dtype, within.dtype)
+    between, within = between.astype(dtype), within.astype(dtype)
+    if scale:
+        unit = tables.to_unit("between + within", (between + within).diagonal())
+        between, within = between * unit, within * unit
+    extra = tables.ridge_for("fda_problem", within.diagonal(), ridge, absolute_ridge)
+    return Problem(-between, tables.add_ridge(within, extra))
 
 
 def _same_size(between, within):
@@ -82,8 +95,8 @@ def _same_size(between, within):
         )
 
 
-def _scatters(X, codes, weighted):
-    """Between the classes and within them.
+def _class_samples(Z, codes, weighted):
+    """Tables whose Gram matrices are the scatter between the classes (K rows), and that within.
 
     Equal weights need no pairs of classes either: with the mean μ̄ of the K means,
     Σ_{k<l} (μ_k − μ_l)(μ_k − μ_l)' = K Σ_k (μ_k − μ̄)(μ_k − μ̄)'.
@@ -93,16 +106,15 @@ def _scatters(X, codes, weighted):
     share = sizes / sizes.sum() if weighted else np.full(number, 1 / number)
     weight = share if weighted else np.full(number, float(number))
     average = np.eye(number)[:, codes] / sizes[:, None]  # (K, m)
-    parts = (jnp.asarray(part, X.dtype) for part in (average, share, weight))
-    return _weighted_scatters(X, jnp.asarray(codes), *parts)
+    parts = (jnp.asarray(part, Z.dtype) for part in (average, share, np.sqrt(weight)))
+    return _weighted_samples(Z, jnp.asarray(codes, jnp.int32), *parts)
 
 
 @jax.jit
-def _weighted_scatters(X, codes, average, share, weight):
-    means = product(average, X)
+def _weighted_samples(Z, codes, average, share, root_weight):
+    means = Z.transposed_times(average.T).T
     apart = means - product(share, means)[None, :]
-    between = product(apart.T, weight[:, None] * apart)
-    return between, tables.second_moments(X - means[codes])
+    return DenseSamples((root_weight[:, None] * apart).T), Z.less(means, codes)
 
 
 def class_codes(y, rows: int) -> np.ndarray:

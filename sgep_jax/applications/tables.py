@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import validation
-from ..linalg import product
+from ..gram import Gram
 from ..matrices import Dense
 from ..problem import floating_array, symmetric_array
+from ..samples import DenseSamples, SparseSamples, uncentred
 
 
 def from_data(owner, data: dict, matrices: dict) -> bool:
@@ -34,12 +35,12 @@ def from_data(owner, data: dict, matrices: dict) -> bool:
 
 
 def table(name, value):
-    """`value` as a finite floating array of at least two rows and one column."""
-    if hasattr(value, "toarray"):
-        raise TypeError(
-            f"{name} must be a dense array, but it is a {type(value).__name__}. "
-            f"Pass {name}.toarray() if that fits in memory."
-        )
+    """`value` as a finite floating table of at least two rows and one column.
+
+    An array, or, from a SciPy sparse matrix, a `SparseSamples` of it.
+    """
+    if hasattr(value, "tocsc"):
+        return _sparse_table(name, value)
     if np.ma.is_masked(value):
         value = value.astype(float).filled(np.nan)  # np.asarray would drop the mask
     try:
@@ -50,6 +51,40 @@ def table(name, value):
         raise ValueError(
             f"{name} must be a table, but its rows have different lengths. Pad or drop them."
         ) from None
+
+
+def _sparse_table(name, value) -> SparseSamples:
+    _table_shape(name, value)
+    X = value.tocsc()
+    if not X.has_canonical_format:
+        X = X.copy()  # the user's own may be this one
+        X.sum_duplicates()
+    countable(name, X.nnz)
+    counts = np.diff(X.indptr)
+    _finite_entries(name, X, counts)
+    data = floating_array(name, X.data, validation.real)
+    rows, ends = (jnp.asarray(part, jnp.int32) for part in (X.indices, X.indptr))
+    return SparseSamples(data, rows, ends, *uncentred(*X.shape, data.dtype), int(counts.max()))
+
+
+def countable(name, entries: int):
+    """Places of entries are 32-bit numbers."""
+    if entries > np.iinfo(np.int32).max:
+        raise ValueError(
+            f"{name} must have fewer than 2^31 stored entries, but it has {entries}. "
+            f"Drop the columns with the smallest variance first."
+        )
+
+
+def _finite_entries(name, X, counts):
+    """As `validation.finite`, naming the entry by its place in the table."""
+    if np.issubdtype(X.dtype, np.inexact) and not np.isfinite(X.data).all():
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        column = np.repeat(np.arange(X.shape[1]), counts)[bad[0]]
+        raise ValueError(
+            f"{name} must be finite, but {name}[{X.indices[bad[0]]}, {column}] is "
+            f"{X.data[bad[0]]} ({len(bad)} such entries). Remove or impute missing values first."
+        )
 
 
 def _table_shape(name, array):
@@ -72,11 +107,12 @@ def _table_shape(name, array):
 
 
 def standardised(name, X, center, scale):
-    """X less its column means, and divided by its columns' root mean squares."""
-    X, constant = _standardised(X, bool(center), bool(scale))
+    """X less its column means, and divided by its columns' root mean squares, as samples."""
+    make = _sparse_standardised if isinstance(X, SparseSamples) else _standardised
+    samples, constant = make(X, bool(center), bool(scale))
     if scale:
         _no_constant(name, constant, X.dtype)
-    return X
+    return samples
 
 
 @partial(jax.jit, static_argnames=("center", "scale"))
@@ -87,15 +123,44 @@ def _standardised(X, center, scale):
         X = X / jnp.where(peak > 0, peak, 1.0)
     if center:
         X = X - jnp.mean(X, axis=0, keepdims=True)
-    variance = jnp.mean(X**2, axis=0)
-    constant = ~(variance > (10 * float(jnp.finfo(X.dtype).eps)) ** 2)
-    return X * _inverse_root(variance, constant)[None, :] if scale else X, constant
+    factors, constant = _to_unit_variance(jnp.mean(X**2, axis=0))
+    return DenseSamples((X * factors[None, :] if scale else X).T), constant
 
 
-@jax.jit
-def second_moments(X):
-    """X'X / m."""
-    return product(X.T, X) / X.shape[0]
+@partial(jax.jit, static_argnames=("center", "scale"))
+def _sparse_standardised(X, center, scale):
+    """The same where zeros stay zeros: the means are taken off implicitly."""
+    if scale:
+        peak = X.peaks()
+        X = X.scaled(1 / jnp.where(peak > 0, peak, 1.0))
+    rows = X.shape[0]
+    if center:
+        means = X.transposed_times(jnp.full((rows, 1), 1 / rows, X.dtype)).T
+        X = X.less(means, X.codes)
+    factors, constant = _to_unit_variance(X.squares() / rows)
+    return X.scaled(factors) if scale else X, constant
+
+
+def _to_unit_variance(variance):
+    constant = ~(variance > (10 * float(jnp.finfo(variance.dtype).eps)) ** 2)
+    return _inverse_root(variance, constant), constant
+
+
+# Up to this many variables the n × n matrices are formed: a step then reads columns where a Gram
+# matrix multiplies, which pays for forming them.
+DENSE_SIZE = 4000
+
+
+def matrix(owner, gram: Gram, form: str, rows: int):
+    """A Gram matrix as it is, or formed: the one rule of all three, for X of `rows` rows.
+
+    "auto" forms it up to 4000 variables, and beyond that where there are no more of them than
+    rows, so that n × n numbers are fewer than the table has.
+    """
+    validation.one_of(owner, "form", form, ("auto", "dense", "gram"))
+    size = gram.shape[-1]
+    small = size <= max(DENSE_SIZE, rows)
+    return gram.formed() if form == "dense" or (form == "auto" and small) else gram
 
 
 def covariances(name, value):
@@ -132,17 +197,18 @@ def _no_constant(name, constant, dtype):
         )
 
 
-def add_ridge(owner, C, ridge, absolute_ridge):
-    """C + (ridge · mean(diag C) + absolute_ridge) · I."""
+def ridge_for(owner, variances, ridge, absolute_ridge):
+    """ridge · mean(variances) + absolute_ridge, a number."""
     for name, value in (("ridge", ridge), ("absolute_ridge", absolute_ridge)):
         if value is None or isinstance(value, (str, bool)) or np.ndim(value) != 0:
             raise TypeError(f"{owner}({name}=...) must be one number, but it is {value!r}.")
         if validation.is_concrete(value):
             validation.non_negative(owner, name, float(value))
-    return _ridged(C, jnp.asarray(ridge, C.dtype), jnp.asarray(absolute_ridge, C.dtype))
+    ridge, absolute = (jnp.asarray(value, variances.dtype) for value in (ridge, absolute_ridge))
+    return ridge * jnp.mean(variances) + absolute
 
 
 @jax.jit
-def _ridged(C, ridge, absolute):
-    extra = ridge * jnp.mean(jnp.diagonal(C)) + absolute
-    return C + extra * jnp.eye(C.shape[0], dtype=C.dtype)
+def add_ridge(C, ridge):
+    """C + ridge · I."""
+    return C + ridge * jnp.eye(C.shape[0], dtype=C.dtype)

@@ -2,7 +2,7 @@
 
 from .files import Table, csv_names, load_csv, load_svmlight
 from .pitprops import PitProps, pitprops
-from .samples import Spiked, TwoClasses, TwoViews, gaussian, spiked, two_classes, two_views
+from .generated import Spiked, TwoClasses, TwoViews, gaussian, spiked, two_classes, two_views
 
 __all__ = [
     "PitProps",
