@@ -20,9 +20,9 @@ def variance(s, dtype, **options):
     return -float(solution.objective), x
 
 
-@pytest.mark.parametrize("s", range(1, 14))
+@pytest.mark.parametrize("s", [1, 4, 7, 10, 13])  # all thirteen: tests/test_path.py
 @pytest.mark.parametrize("name", ALWAYS_FIND_PITPROPS)
-def test_every_sparsity(name, s):
+def test_known_truth(name, s):
     value, _ = variance(s, "float64", method=METHODS[name])
     assert abs(value - PITPROPS[s - 1]) < TOLERANCE["float64"]
 

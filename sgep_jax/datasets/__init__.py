@@ -1,8 +1,8 @@
 """Data: the pit props, samples whose sparse truth is known, and files."""
 
 from .files import Table, csv_names, load_csv, load_svmlight
-from .pitprops import PitProps, pitprops
 from .generated import Spiked, TwoClasses, TwoViews, gaussian, spiked, two_classes, two_views
+from .pitprops import PitProps, pitprops
 
 __all__ = [
     "PitProps",
