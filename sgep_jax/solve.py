@@ -16,6 +16,7 @@ from .multistart import Multistart
 from .solution import Solution, Status
 from .start import Fresh, complete
 from .supports import dense
+from .whole import Whole
 
 
 def solve(
@@ -59,6 +60,8 @@ def solve(
 
 def default_method(size: int, sparsity: int):
     """All supports at once where they are few; otherwise `Multistart`."""
+    if sparsity == size:
+        return Whole()
     if size <= 24 and math.comb(size, sparsity) <= 20_000:
         return Decomposition(
             random=max(size, 2), swap=0, subproblem="inertia", rest="free", max_steps=1
@@ -71,7 +74,7 @@ def default_method(size: int, sparsity: int):
 @partial(jax.jit, static_argnames=("sparsity", "num_starts"))
 def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
     exact, (problem, method, start) = problem, lax.stop_gradient((problem, method, start))
-    if isinstance(method, Multistart):
+    if isinstance(method, (Multistart, Whole)):
         if num_starts is not None:
             method = method.exactly(num_starts)
         ending, tried, found = method.search(problem, sparsity, start, key)
