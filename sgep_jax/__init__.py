@@ -1,6 +1,6 @@
 """Sparse generalized eigenvalue problems on JAX: min x'Ax / x'Cx with at most s nonzeros."""
 
-from . import datasets
+from . import datasets, measures
 from .applications import cca_problem, fda_problem, pca_problem
 from .baselines.coordinate_wise import CoordinateWise
 from .baselines.exhaustive import Exhaustive
@@ -8,6 +8,7 @@ from .baselines.quadratic_majorization import QuadraticMajorization
 from .baselines.rayleigh_flow import TruncatedRayleighFlow
 from .baselines.truncated_power import TruncatedPower
 from .decomposition import Decomposition
+from .deflation import Components, solve_components
 from .multistart import Multistart
 from .optimality import block_optimality
 from .problem import Problem
@@ -18,6 +19,7 @@ from .swap_search import SwapSearch
 __version__ = "0.1.0"
 
 __all__ = [
+    "Components",
     "CoordinateWise",
     "Decomposition",
     "Exhaustive",
@@ -34,6 +36,8 @@ __all__ = [
     "cca_problem",
     "datasets",
     "fda_problem",
+    "measures",
     "pca_problem",
     "solve",
+    "solve_components",
 ]

@@ -51,10 +51,26 @@ class Status(enum.IntEnum):
         "The iteration diverged: its values are not finite, or left the region its step is for.",
         "Use a smaller step size.",
     )
+    NOTHING_LEFT = (
+        9,
+        False,
+        "No direction is left whose value is below that of the components already taken out.",
+        "Ask for fewer components; where positive values are wanted, raise the ceiling.",
+    )
 
 
 class SolveError(RuntimeError):
     """Raised by `Solution.check()`."""
+
+
+def check_statuses(status, kind: str):
+    """Raise `SolveError` for the first status that is not usable; `kind` says what has one each."""
+    codes = np.atleast_1d(np.asarray(status))
+    bad = [i for i, code in enumerate(codes.ravel()) if not Status(code).usable]
+    if bad:
+        status = Status(int(codes.ravel()[bad[0]]))
+        where = f" ({kind} {bad[0]}, and {len(bad) - 1} more)" if codes.size > 1 else ""
+        raise SolveError(f"{status.name}{where}: {status.message} {status.remedy}".rstrip())
 
 
 @partial(
@@ -90,13 +106,8 @@ class Solution:
 
     def check(self) -> "Solution":
         """Return this solution, or raise `SolveError` with what went wrong and the remedy."""
-        codes = np.atleast_1d(np.asarray(self.status))
-        bad = [i for i, code in enumerate(codes.ravel()) if not Status(code).usable]
-        if not bad:
-            return self
-        status = Status(int(codes.ravel()[bad[0]]))
-        where = f" (problem {bad[0]}, and {len(bad) - 1} more)" if codes.size > 1 else ""
-        raise SolveError(f"{status.name}{where}: {status.message} {status.remedy}".rstrip())
+        check_statuses(self.status, "problem")
+        return self
 
     def __str__(self):
         if jnp.ndim(self.objective):
