@@ -11,6 +11,7 @@ from .decomposition import Decomposition
 from .deflation import Components, solve_components
 from .multistart import Multistart
 from .optimality import block_optimality
+from .path import solve_path
 from .problem import Problem
 from .solution import Solution, SolveError, Status
 from .solve import solve
@@ -40,4 +41,5 @@ __all__ = [
     "pca_problem",
     "solve",
     "solve_components",
+    "solve_path",
 ]

@@ -33,7 +33,7 @@ from .supports import Point, membership, normalise
 
 class Exchanges(NamedTuple):
     """For all pairs: `pivot` (s, n) is σ, `change` (s, n) the estimated change of the objective;
-    inf where j is in the support."""
+    inf where j is in the support, or the rules forbid it."""
 
     pivot: jax.Array
     change: jax.Array
@@ -74,10 +74,12 @@ def exchanges(problem, point: Point, scale) -> Exchanges:
         curvature_j[None, :] - pivot, pivot, curvature_j[None, :], c[None, :],
         kappa * kappa + jnp.sum(c_S[:, None] * H * H, axis=0)[None, :],
     )  # fmt: skip
-    inside = membership(S, problem.size)[None, :] | (c <= 0)[None, :]
+    barred = membership(S, problem.size)[None, :] | (c <= 0)[None, :]
+    if problem.rules is not None:
+        barred |= ~problem.rules.exchangeable(S)
     return Exchanges(
-        jnp.where(inside, jnp.inf, pivot),
-        jnp.where(inside | jnp.isnan(change), jnp.inf, change),
+        jnp.where(barred, jnp.inf, pivot),
+        jnp.where(barred | jnp.isnan(change), jnp.inf, change),
     )
 
 

@@ -174,8 +174,11 @@ class Decomposition:
             point = jax.tree.map(lambda new, old: jnp.where(exact, new, old), polished, point)
 
         scores = self._scores(problem, point, state.scale) if size.swap_in else None
-        choose = working_set.select if self.draw == "stratified" else working_set.select_uniform
-        block = choose(key_set, point, scores, size, n)
+        if self.draw == "stratified":
+            fixed = None if problem.rules is None else problem.rules.fixed
+            block = working_set.select(key_set, point, scores, size, n, fixed)
+        else:
+            block = working_set.select_uniform(key_set, point, scores, size, n)
         theta = jnp.where(stalled, 0.0, jnp.asarray(self.theta, problem.dtype) * state.scale)
         found = self._search(problem, point, block, size, theta, rounding, key_search)
 
@@ -225,13 +228,17 @@ class Decomposition:
             reduced = reduce(problem, point, block, free_rest(point, block, 0), 0.0)
         else:
             reduced = reduce(problem, point, block, frozen_rest(point, block), theta)
+        allowed = None
+        if problem.rules is not None:
+            current = jnp.arange(k, dtype=jnp.int32) < size.inside
+            allowed = problem.rules.same_counts(block.indices, current)
         if self.subproblem == "inertia":
             found = inertia.search(
                 reduced.proximal, reduced.C, reduced.conditional, k, size.inside,
-                point.objective, rounding,
+                point.objective, rounding, allowed,
             )  # fmt: skip
         else:
-            found = self._enumerate(reduced, k, width, block, size, key)
+            found = self._enumerate(reduced, k, width, block, size, allowed, key)
         coefficients = jnp.zeros(k, problem.dtype)
         slots = jnp.where(found.present, found.positions, k)
         chosen, rest = found.vector[: len(slots)], found.vector[len(slots) :]
@@ -243,10 +250,17 @@ class Decomposition:
         value = jnp.where(usable, value, jnp.inf)
         return assemble(point, block, found, product(reduced.rest, rest), value, norm)
 
-    def _enumerate(self, reduced, k, width, block: Block, size, key):
+    def _enumerate(self, reduced, k, width, block: Block, size, allowed, key):
         """Every candidate support solved by itself."""
 
         def solve_candidate(positions, present):
+            value, vector = solve_definite(positions, present)
+            if allowed is None:
+                return value, vector
+            flags = jnp.zeros(k, bool).at[positions].max(present)
+            return jnp.where(allowed(flags[:, None])[0], value, jnp.inf), vector
+
+        def solve_definite(positions, present):
             if self.subproblem == "bisection":
                 solve = bisection.solve_candidate
                 value, vector = solve(reduced.proximal, reduced.C, positions, present)

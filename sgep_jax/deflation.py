@@ -181,7 +181,7 @@ def deflated(problem, Q, ceiling, deflation: str, pieces: int = 1) -> Problem:
     to one component.
     """
     A = _deflated(problem, Q, ceiling, deflation, pieces)
-    return Problem.tree_unflatten(None, (A, problem.C))  # C was checked before
+    return Problem.tree_unflatten(None, (A, problem.C, problem.rules))  # C was checked before
 
 
 @partial(jax.jit, static_argnames=("deflation", "pieces"))

@@ -34,7 +34,7 @@ class Problem:
         C = Identity(A.shape[0], A.dtype) if C is None else _matrix("C", C)
         validation.same_size(A, C)
         dtype = np.promote_types(A.dtype, C.dtype)  # JAX's own fails where promotion is strict
-        self.A, self.C = _cast(A, dtype), _cast(C, dtype)
+        self.A, self.C, self.rules = _cast(A, dtype), _cast(C, dtype), None
         validation.positive_semidefinite("C", self.C)
 
     @property
@@ -65,18 +65,22 @@ class Problem:
         finite = jnp.isfinite(largest) & jnp.all(jnp.isfinite(self.C.matvec(probe)))
         return jnp.where(finite, largest, jnp.nan)
 
+    def restricted(self, rules) -> "Problem":
+        """The same pencil where only supports that meet `rules` (`rules.py`) are allowed."""
+        return Problem.tree_unflatten(None, (self.A, self.C, rules))
+
     def __repr__(self):
         kinds = f"A={type(self.A).__name__}, C={type(self.C).__name__}"
         return f"Problem(n={self.size}, {kinds}, {jnp.dtype(self.dtype).name})"
 
     def tree_flatten_with_keys(self):
         key = jax.tree_util.GetAttrKey
-        return ((key("A"), self.A), (key("C"), self.C)), None
+        return tuple((key(name), getattr(self, name)) for name in ("A", "C", "rules")), None
 
     @classmethod
     def tree_unflatten(cls, _, children):
         problem = object.__new__(cls)  # leaves may be tracers, batches or placeholders: no checks
-        problem.A, problem.C = children
+        problem.A, problem.C, problem.rules = children
         return problem
 
 

@@ -9,31 +9,47 @@ import numpy as np
 from jax import lax
 
 from . import validation
+from .baselines.exhaustive import Exhaustive
 from .decomposition import Decomposition
 from .gradients import reattach
 from .loop import run
 from .multistart import Multistart
+from .rules import check_start, make_rules
 from .solution import Solution, Status
 from .start import Fresh, complete
 from .supports import dense
+from .swap_search import SwapSearch
 from .whole import Whole
 
 
 def solve(
-    problem, sparsity: int, *, method=None, key=None, start=None, num_starts: int | None = None
+    problem,
+    sparsity,
+    *,
+    method=None,
+    key=None,
+    start=None,
+    num_starts: int | None = None,
+    groups=None,
+    forced=None,
+    forbidden=None,
 ) -> Solution:
     """min x'Ax / x'Cx over x ≠ 0 with at most `sparsity` nonzeros.
 
     **Arguments**
 
     - `problem`: a `Problem`.
-    - `sparsity`: s, an integer from 1 to n.
+    - `sparsity`: s, an integer from 1 to n; with `groups`, one integer for each group.
     - `method`: how to search. By default all supports where they are few (status OPTIMAL), and
       otherwise `Multistart()`, which decides by itself how many starts the problem needs.
     - `key`: a `jax.random.key`; without one, key 0. The same key gives the same answer.
     - `start`: a point (n,), or several (number, n), of at most s nonzeros each.
     - `num_starts`: how many starts to run; those beyond `start` are greedy from columns, then
       random. The best one wins. Without it the default decides, other methods run one.
+    - `groups`: a label 0, 1, … per variable: the support then has exactly `sparsity[g]` variables
+      of group g (the two views of CCA, say).
+    - `forced`, `forbidden`: indices of variables that are in the support for certain, or never.
+      Forced ones count towards the sparsity.
 
     Works under `jit`, `vmap` and `grad` (`docs/gradients.md`), on any device; nothing is recompiled
     for another key, start or tolerance. Inside `jit` nothing raises: see `Solution.status`.
@@ -44,18 +60,33 @@ def solve(
     ```
     """
     validation.problem(problem)
-    sparsity = validation.sparsity(sparsity, problem.size)
+    sparsity, rules = make_rules(problem.size, sparsity, groups, forced, forbidden)
     method = default_method(problem.size, sparsity) if method is None else method
+    if rules is not None:
+        keeps_rules(method)
+        problem = problem.restricted(rules)
     key = jax.random.key(0) if key is None else key
     if start is not None:
         start = start if isinstance(start, jax.Array) else np.asarray(start)
         validation.start(start, problem.size, sparsity, method.lower)
+        if rules is not None and validation.is_concrete(start):
+            check_start(np.atleast_2d(start), rules)
         start = jnp.atleast_2d(jnp.asarray(start, problem.dtype))
     own = 0 if start is None else start.shape[0]
     if num_starts is not None:
         validation.count("solve", "num_starts", num_starts, max(own, 1))
         num_starts = int(num_starts)
     return _solve(problem, method, key, start, sparsity, num_starts)
+
+
+def keeps_rules(method):
+    """Methods that exchange coordinates can keep to groups; those that truncate cannot."""
+    exchanging = isinstance(method, (Multistart, SwapSearch, Decomposition, Exhaustive, Whole))
+    if not exchanging or getattr(method, "draw", "stratified") != "stratified":
+        raise ValueError(
+            f"groups, forced and forbidden need a method that exchanges variables (the default, "
+            f"SwapSearch, a stratified Decomposition, Exhaustive), but it is {method}."
+        )
 
 
 def default_method(size: int, sparsity: int):
@@ -73,7 +104,14 @@ def default_method(size: int, sparsity: int):
 
 @partial(jax.jit, static_argnames=("sparsity", "num_starts"))
 def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
-    exact, (problem, method, start) = problem, lax.stop_gradient((problem, method, start))
+    fixed = lax.stop_gradient((problem, method, start))
+    solution = search(fixed[0], fixed[1], key, fixed[2], sparsity, num_starts)
+    return reattach(problem, solution, method.lower)
+
+
+@partial(jax.jit, static_argnames=("sparsity", "num_starts"))
+def search(problem, method, key, start, sparsity: int, num_starts: int | None) -> Solution:
+    """The solution, without derivatives; `start` is None or (number, n)."""
     if isinstance(method, (Multistart, Whole)):
         if num_starts is not None:
             method = method.exactly(num_starts)
@@ -86,7 +124,7 @@ def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
     point, status, num_steps, history = ending
     failed = ~jnp.isfinite(point.objective)
     none_left = jnp.int32(Status.NO_DEFINITE_SUPPORT)  # NaN and infinity were seen at the start
-    solution = Solution(
+    return Solution(
         x=dense(point, problem.size),
         objective=point.objective,
         support=jnp.sort(point.support),
@@ -96,7 +134,6 @@ def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
         num_starts=jnp.asarray(tried, jnp.int32),
         times_found=jnp.where(failed, 0, found),
     )
-    return reattach(exact, solution, method.lower)
 
 
 def run_starts(problem, method, key, start, sparsity, number: int, chunk: int = 32):

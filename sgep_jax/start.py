@@ -19,17 +19,21 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
     """A point of exactly s support indices that starts with the nonzeros of x (at most s used).
 
     x may be zero: then the best single column comes first. Where C is definite on no support of
-    this size, the objective is inf.
+    this size, the objective is inf. Nonzeros beyond what the problem's rules allow are left out.
     """
-    dtype = problem.dtype
+    dtype, rules = problem.dtype, problem.rules
     a, c = problem.A.diagonal(), problem.C.diagonal()
+    if rules is not None:
+        x = jnp.where(rules.forbidden, 0.0, x)
     wanted = largest(jnp.maximum(x, lower), sparsity)
     loadings = jnp.maximum(take(x, wanted), lower).astype(dtype)
     tolerance = 10 * definite_tolerance(sparsity, dtype)  # pivots in this order may be smaller
 
     def add(slot, carry):
-        x, Ax, Cx, factor, left, smallest, support, used = carry
+        x, Ax, Cx, factor, left, smallest, support, used, room = carry
         allowed = ~used & (left * smallest > tolerance * c)
+        if rules is not None:
+            allowed &= take(room, rules.labels) > 0
         xAx, xCx = jnp.vdot(x, Ax, precision=HIGHEST), jnp.vdot(x, Cx, precision=HIGHEST)
         best = minimise_fraction(a, Ax, xAx / 2, c, Cx, xCx / 2, lower)
         value = jnp.where(allowed & (x == 0), best.value, jnp.inf)
@@ -54,7 +58,9 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
         Cx = keep * Cx + step * column
         x = put(keep * x, j, keep * take(x, j) + step)
         support, used = put(support, slot, j), put(used, j, True)
-        return x, Ax, Cx, factor, left, smallest, support, used
+        if rules is not None:
+            room = room.at[take(rules.labels, j)].add(-1)
+        return x, Ax, Cx, factor, left, smallest, support, used, room
 
     zero = 0 * a  # every carry is derived from the inputs: explicit meshes demand it
     carry = (
@@ -66,11 +72,14 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
         1 + zero[0],  # the smallest pivot so far
         0 * wanted,
         zero != 0,
+        None if rules is None else rules.quota,
     )
-    x, _, _, factor, _, _, support, _ = lax.fori_loop(0, sparsity, add, carry)
+    x, _, _, factor, _, _, support, _, room = lax.fori_loop(0, sparsity, add, carry)
     loadings = take(x, support)  # without what was given but is dependent
     norm = quadratic(problem.C.block(support), loadings)
     usable = jnp.all(jnp.any(factor != 0, axis=0)) & (norm > 0)
+    if rules is not None:
+        usable &= jnp.all(room == 0)
     value = quadratic(problem.A.block(support), loadings) / jnp.where(norm > 0, norm, 1.0)
     return normalise(Point(support, loadings, jnp.where(usable, value, jnp.inf)), norm)
 
@@ -123,4 +132,6 @@ def promising_columns(problem, steps: int = 4):
     v = jnp.cos(jnp.arange(n, dtype=problem.dtype)) + 0 * c
     v = lax.fori_loop(0, steps, power, v)
     promise = jnp.where(positive, a * d * d - scale * jnp.abs(v), jnp.inf)
+    if problem.rules is not None:
+        promise = jnp.where(problem.rules.forbidden, jnp.inf, promise)
     return lax.top_k(-promise, n)[1].astype(jnp.int32), d * v

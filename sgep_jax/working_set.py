@@ -51,7 +51,8 @@ def sizes(n: int, s: int, random: int, swap: int) -> Sizes:
 
 
 def exchange_values(problem, point: Point, lower=-jnp.inf):
-    """(s, n): min over β of f(x − x_i e_i + β e_j), inf where j is in the support.
+    """(s, n): min over β of f(x − x_i e_i + β e_j), inf where j is in the support, or the
+    rules forbid the exchange.
 
     D_ij of the paper's equation (4) is this minus f(x).
     """
@@ -75,15 +76,24 @@ def exchange_values(problem, point: Point, lower=-jnp.inf):
         vCv[:, None] / 2,
         lower,
     ).value
-    return jnp.where(membership(S, problem.size)[None, :], jnp.inf, values)
+    barred = membership(S, problem.size)[None, :]
+    if problem.rules is not None:
+        barred |= ~problem.rules.exchangeable(S)
+    return jnp.where(barred, jnp.inf, values)
 
 
-def select(key, point: Point, scores, size: Sizes, n: int) -> Block:
-    """A stratified working set from (s, n) scores, lower is better (unused without swaps)."""
+def select(key, point: Point, scores, size: Sizes, n: int, fixed=None) -> Block:
+    """A stratified working set from (s, n) scores, lower is better (unused without swaps).
+
+    `fixed` (n,): coordinates that are in no exchange; they come last.
+    """
     s = point.support.shape[0]
     outside = ~membership(point.support, n)
     draws = _draw(key, s + n)
     rank_in, rank_out = draws[:s], draws[s:]
+    if fixed is not None:
+        last = fixed.astype(draws.dtype)
+        rank_in, rank_out = rank_in + take(last, point.support), rank_out + last
     if size.swap_in:
         chosen = _smallest(jnp.min(scores, axis=1), size.swap_in)
         rank_in = put(rank_in, chosen, -1.0)
@@ -91,7 +101,7 @@ def select(key, point: Point, scores, size: Sizes, n: int) -> Block:
         chosen = _smallest(jnp.min(scores, axis=0), size.swap_out)
         rank_out = put(rank_out, chosen, -1.0)
     positions = _smallest(rank_in, size.inside)
-    added = _smallest(jnp.where(outside, rank_out, 2.0), size.swap_out + size.random_out)
+    added = _smallest(jnp.where(outside, rank_out, 3.0), size.swap_out + size.random_out)
     indices = jnp.concatenate([take(point.support, positions), added])
     kept = put(jnp.ones(s, bool), positions, False)
     return Block(indices, kept, jnp.int32(size.inside))

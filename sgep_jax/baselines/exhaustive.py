@@ -52,7 +52,10 @@ class Exhaustive:
         n, s = problem.size, state.point.support.shape[0]
 
         def solve_candidate(positions, present):
-            return lowest_pair(problem.A.block(positions), problem.C.block(positions))
+            value, x = lowest_pair(problem.A.block(positions), problem.C.block(positions))
+            if problem.rules is not None:
+                value = jnp.where(problem.rules.met(positions), value, jnp.inf)
+            return value, x
 
         found = best_support(n, s, s, min(self.chunk, math.comb(n, s)), solve_candidate)
         point = normalise(Point(found.positions, found.vector, found.value), 1.0)

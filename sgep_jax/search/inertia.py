@@ -36,26 +36,32 @@ from ..reduction import eliminate
 from .enumerate import Found
 
 
-def search(A, C, conditional, k: int, count: int, objective, rounding) -> Found:
+def search(A, C, conditional, k: int, count: int, objective, rounding, allowed=None) -> Found:
     """The best support of `count` of the first k coordinates together with all the others.
 
     A, C, conditional: the reduced pencil (`reduction.py`); candidates on which C is not definite
-    are left out. `objective`: the current value; only better ones are looked for, by more than
+    are left out, and so are those that fail the test `allowed` of (k, candidates) flags.
+    `objective`: the current value; only better ones are looked for, by more than
     `rounding`. The value is inf where there is none. The vector holds the loadings of the chosen
     coordinates, then of the others.
     """
     size = A.shape[0]
     table = jnp.asarray(supports_table(k, count))
     others = jnp.arange(k, size, dtype=jnp.int32)
+    candidate = None
     if conditional is not None:
-        definite = lowest_pivots(conditional, table) > definite_tolerance(size, A.dtype)
+        candidate = lowest_pivots(conditional, table) > definite_tolerance(size, A.dtype)
+    if allowed is not None:
+        flags = jnp.zeros((k, table.shape[1]), bool)
+        flags = flags.at[table, jnp.arange(table.shape[1])[None, :]].set(True)
+        candidate = allowed(flags) if candidate is None else candidate & allowed(flags)
 
     def proof(alpha):
         """The candidate with the lowest pivot at α, and whether that pivot is negative."""
         pivots = lowest_pivots(eliminate(A - alpha * C, k), table)
         pivots = jnp.where(jnp.isnan(pivots), jnp.inf, pivots)
-        if conditional is not None:
-            pivots = jnp.where(definite, pivots, jnp.inf)
+        if candidate is not None:
+            pivots = jnp.where(candidate, pivots, jnp.inf)
         winner = jnp.argmin(pivots)
         return take(table.T, winner).astype(jnp.int32), jnp.min(pivots) < 0
 

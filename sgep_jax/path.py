@@ -1,0 +1,95 @@
+"""All sparsities of a path with one compilation (`padding.py`), each warm-started by the next.
+
+Down: from the largest sparsity to the smallest, a full solve with one start more, the answer
+before it with its smallest loadings dropped. Up: from the smallest to the largest, one more round
+of starts, among them the answer so far and the one before it with the best variables added. The
+last start makes the path monotone.
+"""
+
+import dataclasses
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from . import validation
+from .gradients import reattach
+from .multistart import Multistart
+from .padding import pad, unpad
+from .rules import make_rules
+from .solution import Solution
+from .solve import default_method, keeps_rules, search
+
+
+def solve_path(
+    problem, sparsities, *, method=None, key=None, forced=None, forbidden=None
+) -> Solution:
+    """`solve` for each of several sparsities: a `Solution` with one more axis, in their order.
+
+    The objective never rises with the sparsity, beyond rounding. `support` has as many entries as
+    the largest sparsity, padded with n. The program is compiled once for a largest sparsity and a
+    number of them, whatever they are. `method`, `key`, `forced` and `forbidden` are those of
+    `solve`; the method must be one that keeps to groups.
+
+    Works under `jit`, `vmap` (a batch of problems) and `grad`.
+
+    ```python
+    path = solve_path(problem, range(1, 11))
+    -path.objective  # explained variance against the number of variables
+    ```
+    """
+    validation.problem(problem)
+    counts = [validation.sparsity(value, problem.size) for value in sparsities]
+    if not counts:
+        raise ValueError("sparsities must not be empty. Pass a list such as range(1, 11).")
+    for count in counts:
+        _, rules = make_rules(problem.size, count, None, forced, forbidden)
+    most = max(counts)
+    if method is None:
+        method = default_method(problem.size, most)
+        method = method if isinstance(method, Multistart) else Multistart()
+    keeps_rules(method)
+    key = jax.random.key(0) if key is None else key
+    order = np.argsort(counts, kind="stable")
+    path = _path(problem.restricted(rules), method, key, jnp.asarray(counts)[order], most)
+    return jax.tree.map(lambda leaf: leaf[np.argsort(order, kind="stable")], path)
+
+
+@partial(jax.jit, static_argnames=("most",))
+def _path(problem, method, key, sparsities, most) -> Solution:
+    """`sparsities` ascending."""
+    fixed, method = lax.stop_gradient((problem, method))
+    number = sparsities.shape[0]
+
+    def improve(place, patience, before, own):
+        step = method
+        if isinstance(method, Multistart):
+            step = dataclasses.replace(method, patience=jnp.minimum(method.patience, patience))
+        starts = jnp.stack([before, own])
+        return search(pad(fixed, sparsities[place], most), step, key, starts, most, None)
+
+    def visit(carry, item):
+        before, path = carry
+        place, patience = item
+        own = jax.tree.map(lambda leaf: leaf[place], path)
+        new = improve(place, patience, before, own.x)
+        better = (new.objective < own.objective) | ~jnp.isfinite(own.objective)
+        new = jax.tree.map(lambda new, old: jnp.where(better, new, old), new, own)
+        path = jax.tree.map(lambda leaf, value: leaf.at[place].set(value), path, new)
+        return (new.x, path), None
+
+    places = np.concatenate([np.arange(number)[::-1], np.arange(number)]).astype(np.int32)
+    patience = np.repeat([np.iinfo(np.int32).max, 1], number).astype(np.int32)
+    zero = jnp.zeros(problem.size + most, problem.dtype)
+    shapes = jax.eval_shape(improve, places[0], patience[0], zero, zero)
+    blank = jax.tree.map(lambda leaf: jnp.zeros((number, *leaf.shape), leaf.dtype), shapes)
+    blank = dataclasses.replace(blank, objective=jnp.full(number, jnp.inf, problem.dtype))
+    (_, path), _ = lax.scan(visit, (zero, blank), (jnp.asarray(places), jnp.asarray(patience)))
+
+    def finish(sparsity, solution):
+        solution = reattach(pad(problem, sparsity, most), solution, method.lower)
+        return unpad(solution, problem.size)
+
+    return jax.vmap(finish)(sparsities, path)
