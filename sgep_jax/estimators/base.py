@@ -1,0 +1,123 @@
+"""What the estimators share: standardised tables, the search, and the projection."""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import validation
+from ..deflation import solve_components
+
+FLOATS = (np.float64, np.float32)
+FEW = 10  # variables a component has when nobody says how many
+
+
+class Found(NamedTuple):
+    """Components (c, n), and which variables each of them was given (c, n)."""
+
+    components: np.ndarray
+    support: np.ndarray
+
+
+class SparseProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A table is centred, scaled if asked, and projected on `components_`."""
+
+    def transform(self, X):
+        """(m, c): the scores, ((X − mean_) / scale_) components_'."""
+        return self._new(X) @ self.components_.T
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _new(self, X):
+        """New data, checked and standardised as those of the fit were."""
+        check_is_fitted(self)
+        return self._standardised(validate_data(self, X, dtype=FLOATS, reset=False))
+
+    def _standardised(self, X):
+        return (X - self.mean_) / self.scale_
+
+    def _standardise(self, X):
+        """X standardised by its own means and scales, which are kept."""
+        names = getattr(self, "feature_names_in_", None)
+        self.mean_, self.scale_ = moments("X", X, self.scale, names)
+        return self._standardised(X)
+
+    def _keep(self, found: Found):
+        self.components_, self.support_ = found
+
+    @property
+    def _n_features_out(self):
+        return self.components_.shape[0]
+
+
+def moments(name, X, scale, names=None):
+    """Means and, under `scale`, standard deviations (divided by m) of the columns."""
+    mean = X.mean(axis=0, dtype=np.float64)
+    if not scale:
+        return mean.astype(X.dtype), np.ones_like(mean, X.dtype)
+    deviation = X.std(axis=0, dtype=np.float64)
+    rounding = 10 * np.finfo(X.dtype).eps * np.abs(X).max(axis=0)
+    constant = np.flatnonzero(~(deviation > rounding))
+    if len(constant):
+        first = constant[0] if names is None else f"{constant[0]} ({names[constant[0]]!r})"
+        raise ValueError(
+            f"{name} must not have constant columns under scale=True, but column {first} is "
+            f"constant ({len(constant)} such). Remove them, for example with scikit-learn's "
+            f"VarianceThreshold in a pipeline, or pass scale=False."
+        )
+    return mean.astype(X.dtype), deviation.astype(X.dtype)
+
+
+def size(name, Z):
+    """The root mean square of centred data. The search is given Z / size: no square of it
+    overflows or vanishes in float32."""
+    largest = np.abs(Z).max()
+    if not largest > 0:
+        raise ValueError(
+            f"{name} must vary, but all its columns are constant. Pass more rows, or other columns."
+        )
+    return largest * np.sqrt(np.mean((Z / largest) ** 2))
+
+
+def number_of_components(owner, value, most: int, reason: str) -> int:
+    validation.count(owner, "n_components", value, 1)
+    if value > most:
+        raise ValueError(
+            f"{owner}(n_components=...) must be at most {most}, {reason}, but it is {value}."
+        )
+    return int(value)
+
+
+def find(estimator, problem, number: int, dtype, **options) -> Found:
+    """The sparse components of a pencil, by the settings of an estimator."""
+    n, sparsity = problem.size, estimator.sparsity
+    for name in ("forced", "forbidden"):
+        if getattr(estimator, name) is not None:
+            options[name] = getattr(estimator, name)
+    if sparsity is None:
+        sparsity = min(FEW, n - len(options.get("forbidden", ())))
+    found = solve_components(
+        problem,
+        sparsity,
+        number,
+        deflation=estimator.deflation,
+        method=estimator.method,
+        key=_key(estimator.random_state),
+        **options,
+    ).check()
+    support = np.zeros((number, n + 1), bool)
+    np.put_along_axis(support, np.asarray(found.support), True, axis=1)  # padded with n
+    return Found(np.asarray(found.x, dtype), support[:, :n])
+
+
+def _key(random_state):
+    """A key from a seed or a generator; None is key 0, so that fits are reproducible."""
+    if random_state is None:
+        return None
+    return jax.random.key(check_random_state(random_state).randint(np.iinfo(np.int32).max))
