@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import validation
 from ..deflation import solve_components
+from ..held_out import moments
 
 FLOATS = (np.float64, np.float32)
 FEW = 10  # variables a component has when nobody says how many
@@ -54,24 +55,6 @@ class SparseProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     @property
     def _n_features_out(self):
         return self.components_.shape[0]
-
-
-def moments(name, X, scale, names=None):
-    """Means and, under `scale`, standard deviations (divided by m) of the columns."""
-    mean = X.mean(axis=0, dtype=np.float64)
-    if not scale:
-        return mean.astype(X.dtype), np.ones_like(mean, X.dtype)
-    deviation = X.std(axis=0, dtype=np.float64)
-    rounding = 10 * np.finfo(X.dtype).eps * np.abs(X).max(axis=0)
-    constant = np.flatnonzero(~(deviation > rounding))
-    if len(constant):
-        first = constant[0] if names is None else f"{constant[0]} ({names[constant[0]]!r})"
-        raise ValueError(
-            f"{name} must not have constant columns under scale=True, but column {first} is "
-            f"constant ({len(constant)} such). Remove them, for example with scikit-learn's "
-            f"VarianceThreshold in a pipeline, or pass scale=False."
-        )
-    return mean.astype(X.dtype), deviation.astype(X.dtype)
 
 
 def size(name, Z):

@@ -10,7 +10,8 @@ from sklearn.utils.validation import (
 )
 
 from ..applications import cca_problem
-from .base import FLOATS, find, moments, number_of_components, size
+from ..held_out import correlations, moments
+from .base import FLOATS, find, number_of_components, size
 
 
 class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -77,6 +78,7 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         number = number_of_components(
             "SparseCCA", self.n_components, most, "the samples, and the variables of each view"
         )
+        self._check_sparsity()
         names = getattr(self, "feature_names_in_", None)
         self.x_mean_, self.x_scale_ = moments("X", X, self.scale, names)
         self.y_mean_, self.y_scale_ = moments("y", Y, self.scale)
@@ -89,7 +91,7 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.x_support_, self.y_support_ = np.split(found.support, [p], axis=1)
         u, v = np.split(found.components, [p], axis=1)
         self.x_components_, self.y_components_ = _unit_variance(u, Zx), _unit_variance(v, Zy)
-        self.correlations_ = _correlations(Zx @ self.x_components_.T, Zy @ self.y_components_.T)
+        self.correlations_ = correlations(Zx @ self.x_components_.T, Zy @ self.y_components_.T)
         return self
 
     def transform(self, X, y=None):
@@ -105,7 +107,7 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def score(self, X, y):
         """The correlation of the two scores, the mean over the pairs. For `GridSearchCV`."""
-        return float(np.mean(_correlations(*map(np.asarray, self.transform(X, y)))))
+        return float(np.mean(correlations(*map(np.asarray, self.transform(X, y)))))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -113,6 +115,14 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
+
+    def _check_sparsity(self):
+        least = (1, 1) if np.iterable(self.sparsity) else 2
+        if self.sparsity is not None and np.any(np.less(self.sparsity, least)):
+            raise ValueError(
+                f"SparseCCA(sparsity=...) must leave a variable to each view: at least 2, or "
+                f"(1, 1), but it is {self.sparsity!r}."
+            )
 
     def _standardised(self, X, Y):
         return (X - self.x_mean_) / self.x_scale_, (Y - self.y_mean_) / self.y_scale_
@@ -141,10 +151,3 @@ def _second_view(y, columns=None):
 def _unit_variance(components, Z):
     deviation = (Z @ components.T).std(axis=0)
     return components / np.where(deviation > 0, deviation, 1)[:, None]
-
-
-def _correlations(S, T):
-    """Of the columns of two tables; 0 where one is constant."""
-    S, T = S - S.mean(axis=0), T - T.mean(axis=0)
-    lengths = np.sqrt(np.sum(S**2, axis=0) * np.sum(T**2, axis=0))
-    return np.sum(S * T, axis=0) / np.where(lengths > 0, lengths, 1)

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..applications import pca_problem
+from ..held_out import explained_share
 from .base import FLOATS, SparseProjection, find, number_of_components, size
 
 
@@ -95,6 +96,4 @@ class SparsePCA(SparseProjection):
     def score(self, X, y=None):
         """The share of the variance of X, about `mean_`, that the span of the components holds:
         1 − ‖Z − Ẑ‖² / ‖Z‖² with Ẑ from `inverse_transform`. For `GridSearchCV` and friends."""
-        Z = self._new(X)
-        rest = Z - Z @ self.components_.T @ np.linalg.pinv(self.components_.T)
-        return 1 - np.sum(rest**2) / np.sum(Z**2)
+        return explained_share(self._new(X), self.components_)
