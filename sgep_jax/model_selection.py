@@ -20,6 +20,7 @@ import numpy as np
 
 from . import validation
 from .applications import cca_problem, fda_problem, pca_problem, tables
+from .applications.cca import _same_rows as same_rows
 from .applications.fda import class_codes
 from .discriminant import gaussian_rule
 from .held_out import correlations, explained_share, moments
@@ -98,13 +99,13 @@ def choose_sparsity(
     solution = solve(fda_problem(X, y), scores.one_standard_error)
     ```
     """
-    counts = sorted({int(s) for s in sparsities})
+    counts = sorted(set(sparsities))
     key_folds, key_solve = jax.random.split(jax.random.key(0) if key is None else key)
     columns = []
     for train, test in folds(task.num_rows, num_folds, key_folds, task.codes):
         path = solve_path(task.problem(train), counts, method=method, key=key_solve, **options)
         columns.append([task.score(x, train, test) for x in np.asarray(path.check().x)])
-    return SparsityScores(tuple(counts), np.array(columns, float).T)
+    return SparsityScores(tuple(map(int, counts)), np.array(columns, float).T)
 
 
 def folds(num_rows: int, num_folds: int, key, codes=None):
@@ -119,7 +120,7 @@ def folds(num_rows: int, num_folds: int, key, codes=None):
             f"choose_sparsity(num_folds=...) must be at most {num_rows}, the number of rows, but "
             f"it is {num_folds}."
         )
-    order = np.asarray(jax.random.permutation(key, num_rows))
+    order = np.random.default_rng(np.asarray(jax.random.key_data(key))).permutation(num_rows)
     if codes is not None:
         sizes = np.bincount(codes)[codes[order]]
         order = order[np.lexsort((codes[order], sizes))]
@@ -162,6 +163,7 @@ def fda_task(X, y, *, scale=True, ridge=1e-3) -> Task:
 def cca_task(X, Y, *, scale=True, ridge=1e-3) -> Task:
     """The correlation of the two held-out scores."""
     X, Y = np.asarray(tables.table("X", X)), np.asarray(tables.table("Y", Y))
+    same_rows(X, Y)
 
     def score(x, train, test):
         u, v = np.split(x, [X.shape[1]])

@@ -9,8 +9,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import validation
-from ..deflation import solve_components
+from ..deflation import DEFLATIONS, solve_components
 from ..held_out import moments
+from ..solve import solve
 
 FLOATS = (np.float64, np.float32)
 FEW = 10  # variables a component has when nobody says how many
@@ -77,26 +78,23 @@ def number_of_components(owner, value, most: int, reason: str) -> int:
     return int(value)
 
 
-def find(estimator, problem, number: int, dtype, **options) -> Found:
+def find(estimator, problem, number: int, dtype, groups=None, split=None) -> Found:
     """The sparse components of a pencil, by the settings of an estimator."""
     n, sparsity = problem.size, estimator.sparsity
-    for name in ("forced", "forbidden"):
-        if getattr(estimator, name) is not None:
-            options[name] = getattr(estimator, name)
+    options = {"groups": groups, "forced": estimator.forced, "forbidden": estimator.forbidden}
+    options = {name: value for name, value in options.items() if value is not None}
+    options |= {"method": estimator.method, "key": _key(estimator.random_state)}
     if sparsity is None:
         sparsity = min(FEW, n - len(options.get("forbidden", ())))
-    found = solve_components(
-        problem,
-        sparsity,
-        number,
-        deflation=estimator.deflation,
-        method=estimator.method,
-        key=_key(estimator.random_state),
-        **options,
-    ).check()
+    validation.one_of(type(estimator).__name__, "deflation", estimator.deflation, DEFLATIONS)
+    if number == 1 and (groups or not np.iterable(sparsity)):
+        found = solve(problem, sparsity, **options).check()  # half of it to compile
+    else:
+        options |= {"deflation": estimator.deflation, "split": split}
+        found = solve_components(problem, sparsity, number, **options).check()
     support = np.zeros((number, n + 1), bool)
-    np.put_along_axis(support, np.asarray(found.support), True, axis=1)  # padded with n
-    return Found(np.asarray(found.x, dtype), support[:, :n])
+    np.put_along_axis(support, np.atleast_2d(found.support), True, axis=1)  # padded with n
+    return Found(np.atleast_2d(np.asarray(found.x, dtype)), support[:, :n])
 
 
 def _key(random_state):

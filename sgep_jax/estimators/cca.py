@@ -86,8 +86,8 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         problem = cca_problem(
             Zx / size("X", Zx), Zy / size("y", Zy), center=False, scale=False, ridge=self.ridge
         )
-        views = {"groups": (0,) * p + (1,) * q} if np.iterable(self.sparsity) else {}
-        found = find(self, problem, number, X.dtype, split=p, **views)
+        views = (0,) * p + (1,) * q if np.iterable(self.sparsity) else None
+        found = find(self, problem, number, X.dtype, groups=views, split=p)
         self.x_support_, self.y_support_ = np.split(found.support, [p], axis=1)
         u, v = np.split(found.components, [p], axis=1)
         self.x_components_, self.y_components_ = _unit_variance(u, Zx), _unit_variance(v, Zy)

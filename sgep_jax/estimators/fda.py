@@ -106,7 +106,8 @@ class SparseFDA(ClassifierMixin, SparseProjection):
 
     def predict(self, X):
         """(m,): the most probable class."""
-        return self.classes_[np.argmax(self._rule_values(X), axis=1)]
+        decision = self._rule_values(X)
+        return self.classes_[np.argmax(decision, axis=1)]
 
     def _rule_values(self, X):
         Z = self._new(X)
