@@ -1,6 +1,6 @@
 """Sparse generalized eigenvalue problems on JAX: min x'Ax / x'Cx with at most s nonzeros."""
 
-from . import datasets, measures
+from . import datasets, measures, plot
 from .applications import cca_problem, fda_problem, pca_problem
 from .baselines.coordinate_wise import CoordinateWise
 from .baselines.exhaustive import Exhaustive
@@ -39,6 +39,7 @@ __all__ = [
     "fda_problem",
     "measures",
     "pca_problem",
+    "plot",
     "solve",
     "solve_components",
     "solve_path",

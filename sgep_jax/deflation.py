@@ -9,10 +9,11 @@ C-orthogonal, and a deflation that forgets this lets earlier ones back in. With 
     "schur"        A − AQ (Q'AQ)⁺ Q'A          the Schur complement; A_t q_i = 0
     "hotelling"    A − Σ_i C q_i (q_i'A q_i) q_i'C      only q_i'A_t q_i = 0
 
-On exact eigenvectors, Ax = λCx, all three are A − λCxx'C. On sparse ones they differ. The
-projection keeps the inertia of what it leaves: A_t has no value below those of A. The Schur
-complement does so where the values taken out are negative, and takes out more: what is *predicted*
-by the components, too. Hotelling's can lead to values that A does not have.
+On exact eigenvectors, Ax = λCx, all three are A − λCxx'C. On sparse ones they differ. The Schur
+complement takes out all that the components predict: the rank falls by one each time, so that K
+classes have K − 1 sparse discriminants. The projection takes out less, only the directions
+themselves. Where the wanted values are negative, both leave A_t without a value below the lowest
+of A; Hotelling's may not.
 
 Deviations from Mackey:
 
@@ -29,6 +30,7 @@ Deviations from Mackey:
    columns of Q; Hotelling's q_i'Aq_i is then the 2 × 2 block of the pair.
 """
 
+import copy
 import dataclasses
 import operator
 from functools import partial
@@ -180,8 +182,9 @@ def deflated(problem, Q, ceiling, deflation: str, pieces: int = 1) -> Problem:
     A dense A is formed anew, any other becomes a `SymmetricUpdate`. `pieces` columns of Q belong
     to one component.
     """
-    A = _deflated(problem, Q, ceiling, deflation, pieces)
-    return Problem.tree_unflatten(None, (A, problem.C, problem.rules))  # C was checked before
+    pencil = copy.copy(problem)  # C was checked before
+    pencil.A = _deflated(problem, Q, ceiling, deflation, pieces)
+    return pencil
 
 
 @partial(jax.jit, static_argnames=("deflation", "pieces"))

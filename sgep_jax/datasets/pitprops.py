@@ -1,4 +1,4 @@
-"""Data that ships with the package."""
+"""The pit props, which ship with the package."""
 
 from typing import NamedTuple
 
