@@ -106,6 +106,15 @@ def test_fda_with_all_variables_is_lda(priors):
     np.testing.assert_allclose(decision[:, 1] - decision[:, 0], odds, atol=1e-6)
 
 
+def test_fda_of_classes_in_a_row():
+    """Where the means lie on one line there is one discriminant component, of three classes."""
+    means = np.stack([UNIT[code == CULTIVAR].mean(axis=0) for code in range(3)])
+    row = UNIT - means[CULTIVAR] + 2 * CULTIVAR[:, None]
+    assert SparseFDA(sparsity=13).fit(row, CULTIVAR).components_.shape == (1, 13)
+    with pytest.raises(sgep.SolveError, match="NOTHING_LEFT"):
+        SparseFDA(2, 13).fit(row, CULTIVAR)
+
+
 def test_fda_of_breast_cancer():
     """Two of 30 variables, against all 435 pairs; one component, so scores have unit variance."""
     X, y = load_breast_cancer(return_X_y=True)
@@ -224,14 +233,20 @@ def test_random_state():
     assert data(1) == data(1) == data(np.random.RandomState(1)) != data(2)
 
 
-def test_without_64_bits():
+@pytest.fixture
+def single_precision():
+    jax.config.update("jax_enable_x64", False)
+    yield
+    jax.config.update("jax_enable_x64", True)
+
+
+def test_without_64_bits(single_precision):
     """Attributes keep the dtype of the data; neither large means nor small units cost digits."""
-    with jax.enable_x64(False):
-        plain = SparsePCA(1, 13).fit(UNIT)
-        for data in (UNIT + 1e6, 1e-30 * UNIT, 1e30 * UNIT):
-            model = SparsePCA(1, 13).fit(data)
-            np.testing.assert_allclose(model.components_, plain.components_, atol=1e-5)
-        single = SparsePCA(1, 13).fit(UNIT.astype(np.float32))
+    plain = SparsePCA(1, 13).fit(UNIT)
+    for data in (UNIT + 1e6, 1e-30 * UNIT, 1e30 * UNIT):
+        model = SparsePCA(1, 13).fit(data)
+        np.testing.assert_allclose(model.components_, plain.components_, atol=1e-5)
+    single = SparsePCA(1, 13).fit(UNIT.astype(np.float32))
     for model, dtype in ((plain, np.float64), (single, np.float32)):
         data = UNIT.astype(dtype)
         names = ("components_", "explained_variance_", "explained_variance_ratio_", "mean_")

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .. import validation
 from ..deflation import DEFLATIONS, solve_components
 from ..held_out import moments
+from ..solution import Status
 from ..solve import solve
 
 FLOATS = (np.float64, np.float32)
@@ -79,22 +80,30 @@ def number_of_components(owner, value, most: int, reason: str) -> int:
 
 
 def find(estimator, problem, number: int, dtype, groups=None, split=None) -> Found:
-    """The sparse components of a pencil, by the settings of an estimator."""
+    """The sparse components of a pencil, by the settings of an estimator.
+
+    Where its `n_components` is None, `number` is the most: fewer if the pencil has no more.
+    """
     n, sparsity = problem.size, estimator.sparsity
     options = {"groups": groups, "forced": estimator.forced, "forbidden": estimator.forbidden}
     options = {name: value for name, value in options.items() if value is not None}
     options |= {"method": estimator.method, "key": _key(estimator.random_state)}
     if sparsity is None:
-        sparsity = min(FEW, n - len(options.get("forbidden", ())))
+        sparsity = min(FEW, n - len(set(options.get("forbidden", ()))))
     validation.one_of(type(estimator).__name__, "deflation", estimator.deflation, DEFLATIONS)
     if number == 1 and (groups or not np.iterable(sparsity)):
         found = solve(problem, sparsity, **options).check()  # half of it to compile
     else:
         options |= {"deflation": estimator.deflation, "split": split}
-        found = solve_components(problem, sparsity, number, **options).check()
-    support = np.zeros((number, n + 1), bool)
-    np.put_along_axis(support, np.atleast_2d(found.support), True, axis=1)  # padded with n
-    return Found(np.atleast_2d(np.asarray(found.x, dtype)), support[:, :n])
+        found = solve_components(problem, sparsity, number, **options)
+        if estimator.n_components is None:
+            some = np.asarray(found.status) != Status.NOTHING_LEFT
+            found = jax.tree.map(lambda leaf: leaf[: max(some.sum(), 1)], found)
+        found.check()
+    x, indices = np.atleast_2d(np.asarray(found.x, dtype)), np.atleast_2d(found.support)
+    support = np.zeros((len(x), n + 1), bool)
+    np.put_along_axis(support, indices, True, axis=1)  # padded with n
+    return Found(x, support[:, :n])
 
 
 def _key(random_state):

@@ -21,7 +21,7 @@ class SparseFDA(ClassifierMixin, SparseProjection):
 
     **Parameters**
 
-    - `n_components`: how many, at most one less than classes, which is what `None` means.
+    - `n_components`: how many, at most one less than classes. `None` is as many as there are.
     - `sparsity`: variables of a component, or one number for each component. `None` is 10, or all
       variables if there are fewer.
     - `priors`: of the classes, in the order of `classes_`; `None` is their shares in y. They change
