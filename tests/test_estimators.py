@@ -309,6 +309,7 @@ BAD = {
     "constant view": (SparseCCA(scale=False), (EXERCISE, 0 * BODY), "y must vary"),
     "one variable": (SparseCCA(sparsity=1), (EXERCISE, BODY), "a variable to each view"),
     "no variable": (SparseCCA(sparsity=(3, 0)), (EXERCISE, BODY), "a variable to each view"),
+    "three views": (SparseCCA(sparsity=(1, 1, 1)), (EXERCISE, BODY), "each of the 2 groups"),
     "per view": (SparseCCA(sparsity=(4, 1)), (EXERCISE, BODY), "in group 0, 3, but it is 4"),
 }
 
@@ -328,11 +329,12 @@ def test_repeated_columns():
     assert SparseFDA(sparsity=13).fit(twice, CULTIVAR).score(twice, CULTIVAR) > 0.95
 
 
-def test_bad_new_data(wine_components):
-    with pytest.raises(ValueError, match="X must have 2 columns"):
-        wine_components.inverse_transform(WINE)
+def test_bad_new_data():
+    model = SparsePCA(1, 13).fit(UNIT)
+    with pytest.raises(ValueError, match="as many columns as components, 1"):
+        model.inverse_transform(WINE)
     with pytest.raises(ValueError, match="expecting 13 features"):
-        wine_components.transform(WINE[:, :3])
+        model.transform(WINE[:, :3])
     model = SparseCCA(sparsity=6).fit(EXERCISE, BODY)
     with pytest.raises(ValueError, match="y must have 3 columns"):
         model.score(EXERCISE, BODY[:, :2])

@@ -27,7 +27,7 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     - `sparsity`: variables of a pair, shared between u and v as serves the correlation, or a tuple
       of two, those of u and those of v. `None` is 10, or all variables if there are fewer.
     - `scale`: divide each variable by its standard deviation, so that the ridge acts on all alike.
-    - `ridge`: added to the covariances within the views, relative to their mean variance.
+    - `ridge`: added to the covariance within each view, relative to its mean variance.
     - `deflation`, `method`, `random_state`: as in `SparsePCA`.
     - `forced`, `forbidden`: as in `SparsePCA`; the variables of y are counted on after those of X.
 
@@ -117,7 +117,7 @@ class SparseCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return tags
 
     def _check_sparsity(self):
-        least = (1, 1) if np.iterable(self.sparsity) else 2
+        least = 1 if np.iterable(self.sparsity) else 2
         if self.sparsity is not None and np.any(np.less(self.sparsity, least)):
             raise ValueError(
                 f"SparseCCA(sparsity=...) must leave a variable to each view: at least 2, or "

@@ -88,7 +88,7 @@ class SparsePCA(SparseProjection):
         T = check_array(X, dtype=FLOATS)
         if T.shape[1] != self._n_features_out:
             raise ValueError(
-                f"X must have {self._n_features_out} columns, the scores of as many components, "
+                f"X must have as many columns as components, {self._n_features_out}, "
                 f"but its shape is {T.shape}."
             )
         return T @ np.linalg.pinv(self.components_.T) * self.scale_ + self.mean_
