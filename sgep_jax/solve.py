@@ -19,6 +19,7 @@ from .solution import Solution, Status
 from .start import Fresh, complete
 from .supports import dense
 from .swap_search import SwapSearch
+from .whole import Whole
 
 
 def solve(
@@ -80,7 +81,7 @@ def solve(
 
 def keeps_rules(method):
     """Methods that exchange coordinates can keep to groups; those that truncate cannot."""
-    exchanging = isinstance(method, (Multistart, SwapSearch, Decomposition, Exhaustive))
+    exchanging = isinstance(method, (Multistart, SwapSearch, Decomposition, Exhaustive, Whole))
     if not exchanging or getattr(method, "draw", "stratified") != "stratified":
         raise ValueError(
             f"groups, forced and forbidden need a method that exchanges variables (the default, "
@@ -90,6 +91,8 @@ def keeps_rules(method):
 
 def default_method(size: int, sparsity: int):
     """All supports at once where they are few; otherwise `Multistart`."""
+    if sparsity == size:
+        return Whole()
     if size <= 24 and math.comb(size, sparsity) <= 20_000:
         return Decomposition(
             random=max(size, 2), swap=0, subproblem="inertia", rest="free", max_steps=1
@@ -110,7 +113,7 @@ def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
 @partial(jax.jit, static_argnames=("sparsity", "num_starts"))
 def search(problem, method, key, start, sparsity: int, num_starts: int | None) -> Solution:
     """The solution, without derivatives; `start` is None or (number, n)."""
-    if isinstance(method, Multistart):
+    if isinstance(method, (Multistart, Whole)):
         if num_starts is not None:
             method = method.exactly(num_starts)
         ending, tried, found = method.search(problem, sparsity, start, key)

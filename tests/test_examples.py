@@ -29,3 +29,20 @@ def test_quick_start():
 def test_many_columns():
     text = run(ROOT / "examples" / "many_columns.py", 3000)
     assert "A=Gram" in text and "20 of 20 planted variables found" in text
+
+
+def test_sparse_pca_of_digits():
+    text = run(ROOT / "examples" / "sparse_pca_of_digits.py")
+    assert "10 pixels each" in text
+
+
+def test_breast_cancer_fda():
+    text = run(ROOT / "examples" / "breast_cancer_fda.py")
+    assert "one standard error" in text
+    assert "all 30" in text
+
+
+def test_two_views_cca():
+    text = run(ROOT / "examples" / "two_views_cca.py")
+    assert "variables of X: [ 2  7 11]" in text
+    assert "variables of Y: [4 9]" in text
