@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 # Compiling is nearly all of the suite's time, and its programs run for milliseconds. XLA aborts on
 # a flag that it does not know. (Without optimization these emitters make programs that crawl.)
@@ -13,6 +14,12 @@ if FLAGS not in os.environ.get("XLA_FLAGS", ""):  # workers inherit it
     known = subprocess.run(probe, env=environment, capture_output=True).returncode == 0
     flags = FLAGS if known else "--xla_backend_optimization_level=0"
     os.environ["XLA_FLAGS"] = f"{flags} {os.environ.get('XLA_FLAGS', '')}"
+
+# Workers, examples and later runs share what one of them has compiled.
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax")
+)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 import jax
 import pytest
