@@ -7,6 +7,7 @@ from .baselines.exhaustive import Exhaustive
 from .baselines.quadratic_majorization import QuadraticMajorization
 from .baselines.rayleigh_flow import TruncatedRayleighFlow
 from .baselines.truncated_power import TruncatedPower
+from .batch import solve_batch
 from .decomposition import Decomposition
 from .multistart import Multistart
 from .optimality import block_optimality
@@ -36,4 +37,5 @@ __all__ = [
     "fda_problem",
     "pca_problem",
     "solve",
+    "solve_batch",
 ]

@@ -80,6 +80,11 @@ def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
         ending, tried, found = run_starts(
             problem, method, key, start, sparsity, own if num_starts is None else num_starts
         )
+    return as_solution(exact, method, ending, tried, found)
+
+
+def as_solution(problem, method, ending, tried, found) -> Solution:
+    """The answer a search led to, with its derivatives with respect to `problem`."""
     point, status, num_steps, history = ending
     failed = ~jnp.isfinite(point.objective)
     none_left = jnp.int32(Status.NO_DEFINITE_SUPPORT)  # NaN and infinity were seen at the start
@@ -93,7 +98,7 @@ def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
         num_starts=jnp.asarray(tried, jnp.int32),
         times_found=jnp.where(failed, 0, found),
     )
-    return reattach(exact, solution, method.lower)
+    return reattach(problem, solution, method.lower)
 
 
 def run_starts(problem, method, key, start, sparsity, number: int, chunk: int = 32):
@@ -101,9 +106,7 @@ def run_starts(problem, method, key, start, sparsity, number: int, chunk: int = 
     fresh = Fresh(problem, sparsity, start)
 
     def one(count):
-        key_start, key_run = jax.random.split(jax.random.fold_in(key, count))
-        draws = jax.random.uniform(key_start, (problem.size,), jnp.float32)
-        point = complete(problem, fresh.seed(count, draws), sparsity, method.lower)
+        point, key_run = start_point(fresh, method, key, count)
         return run(method, problem, point, key_run)
 
     if number == 1:
@@ -111,7 +114,21 @@ def run_starts(problem, method, key, start, sparsity, number: int, chunk: int = 
         return ending, 1, jnp.int32(1)
     counts = jnp.arange(number, dtype=jnp.int32)
     endings = lax.map(one, counts, batch_size=chunk) if number > chunk else jax.vmap(one)(counts)
+    best, found = best_ending(endings)
+    return best, number, found
+
+
+def start_point(fresh: Fresh, method, key, count):
+    """Where start number `count` begins, and the key of its run."""
+    problem = fresh.problem
+    key_start, key_run = jax.random.split(jax.random.fold_in(key, count))
+    draws = jax.random.uniform(key_start, (problem.size,), jnp.float32)
+    return complete(problem, fresh.seed(count, draws), fresh.sparsity, method.lower), key_run
+
+
+def best_ending(endings):
+    """The best of several, and how many met its value."""
     values = endings.point.objective
     best = jax.tree.map(lambda leaf: leaf[jnp.argmin(values)], endings)
     value = best.point.objective
-    return best, number, jnp.sum(values <= value + 1e-6 * jnp.abs(value), dtype=jnp.int32)
+    return best, jnp.sum(values <= value + 1e-6 * jnp.abs(value), dtype=jnp.int32)
