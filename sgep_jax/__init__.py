@@ -9,9 +9,18 @@ from .baselines.rayleigh_flow import TruncatedRayleighFlow
 from .baselines.truncated_power import TruncatedPower
 from .batch import solve_batch
 from .decomposition import Decomposition
+from .long_runs import solve_long
 from .multistart import Multistart
 from .optimality import block_optimality
 from .problem import Problem
+from .resampling import (
+    bootstrap,
+    permutation_test,
+    permute_columns,
+    permute_rows,
+    selection_frequencies,
+)
+from .sharded import solve_sharded
 from .solution import Solution, SolveError, Status
 from .solve import solve
 from .swap_search import SwapSearch
@@ -32,10 +41,17 @@ __all__ = [
     "TruncatedPower",
     "TruncatedRayleighFlow",
     "block_optimality",
+    "bootstrap",
     "cca_problem",
     "datasets",
     "fda_problem",
     "pca_problem",
+    "permutation_test",
+    "permute_columns",
+    "permute_rows",
+    "selection_frequencies",
     "solve",
     "solve_batch",
+    "solve_long",
+    "solve_sharded",
 ]

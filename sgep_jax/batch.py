@@ -17,6 +17,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from . import loop, validation
 from .linalg import take
 from .multistart import Multistart, Starts
+from .sharded import everywhere, to_mesh
 from .solution import Solution
 from .solve import as_solution, best_ending, default_method, start_point
 from .start import Fresh
@@ -52,7 +53,7 @@ def solve_batch(
     ```
     """
     size, batch = _checked(problems)
-    keys = _keys(keys, batch)
+    keys = lane_keys(keys, batch)
     if start is not None:
         start = _starts(start, batch, size, problems.dtype)
     options = {"method": method, "num_starts": num_starts, "mesh": mesh, "chunk": chunk}
@@ -69,7 +70,7 @@ def default_chunk(size: int, sparsity: int, lanes: int, batch: int, platform: st
     """
     work = lanes * size * sparsity
     if platform == "cpu":
-        return int(np.clip(min(2**15 // work, batch // 16), 1, 64))
+        return int(np.clip(min(2**14 // work, batch // 16), 1, 8))
     return int(np.clip(2**25 // work, 1, batch))
 
 
@@ -94,7 +95,8 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
     if mesh is None:
         return _solve_batch(data, method, batch, *static)[0]
     data = _spread(data, share * devices, mesh)
-    solution, _ = _solve_sharded(data, method, batch, *static, mesh)
+    method, count = everywhere((method, np.int32(batch)), mesh)
+    solution, _ = _solve_sharded(data, method, count, *static, mesh)
     solution = jax.device_put(solution, NamedSharding(mesh, PartitionSpec()))
     return jax.tree.map(lambda leaf: leaf[:batch], solution)
 
@@ -122,20 +124,19 @@ def _solve_batch(data, method, count, sparsity, num_starts, chunk):
 @partial(jax.jit, static_argnames=("sparsity", "num_starts", "chunk", "mesh"))
 def _solve_sharded(data, method, count, sparsity, num_starts, chunk, mesh):
     """The same with the batch shared among the devices of `mesh`, still shared."""
-    everywhere, shared = PartitionSpec(), PartitionSpec(mesh.axis_names)
-    place = jnp.arange(data[1].shape[0], dtype=jnp.int32)
+    names = mesh.axis_names
+    each = data[1].shape[0] // mesh.size
 
-    def share(data, place, method, count):
-        mine = jnp.sum(place < count, dtype=jnp.int32)  # the rest is padding, at the end
+    def share(data, method, count):
+        mine = jnp.clip(count - each * lax.axis_index(names), 0, each)  # the rest is padding
         solution, steps = _solve_batch(data, method, mine, sparsity, num_starts, chunk)
         return solution, steps[None]
 
     # No collective stands inside, so there is nothing for the check of varying axes to protect.
-    run = jax.shard_map(
-        share, mesh=mesh, in_specs=(shared, shared, everywhere, everywhere), out_specs=shared,
-        check_vma=False,
-    )  # fmt: skip
-    return run(data, place, method, count)
+    return jax.shard_map(
+        share, mesh=mesh, in_specs=(PartitionSpec(names), PartitionSpec(), PartitionSpec()),
+        out_specs=PartitionSpec(names), check_vma=False,
+    )(data, method, count)  # fmt: skip
 
 
 class Tasks:
@@ -225,25 +226,14 @@ def _by_sparsity(problems, sparsities, keys, start, **options) -> Solution:
 
 
 def _spread(data, total: int, mesh):
-    """The batch padded to `total` problems, each device holding its share.
-
-    What already lies on several hosts stays as it is.
-    """
+    """The batch padded to `total` problems, each device holding its share."""
     sharding = NamedSharding(mesh, PartitionSpec(mesh.axis_names))
 
     def spread(leaf):
-        if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            kind = jax.random.key_impl(leaf)
-            return jax.random.wrap_key_data(spread(jax.random.key_data(leaf)), impl=kind)
-        missing = total - leaf.shape[0]
-        if missing:
-            leaf = jnp.concatenate([leaf, jnp.repeat(leaf[-1:], missing, axis=0)])
-        if not validation.is_concrete(leaf) or jax.process_count() == 1:
-            return jax.device_put(leaf, sharding)
-        if not leaf.is_fully_addressable:
-            return leaf
-        values = np.asarray(leaf)
-        return jax.make_array_from_callback(leaf.shape, sharding, lambda part: values[part])
+        if leaf.shape[0] < total:
+            last = jnp.repeat(leaf[-1:], total - leaf.shape[0], axis=0)
+            leaf = jnp.concatenate([leaf, last])
+        return to_mesh(leaf, sharding)
 
     return jax.tree.map(spread, data)
 
@@ -264,7 +254,7 @@ def _checked(problems):
     return first.size, counts.pop()
 
 
-def _keys(keys, batch: int):
+def lane_keys(keys, batch: int):
     keys = jax.random.key(0) if keys is None else keys
     if not jnp.issubdtype(jnp.asarray(keys).dtype, jax.dtypes.prng_key):
         raise TypeError(

@@ -63,6 +63,11 @@ def default_method(size: int, sparsity: int):
         return Decomposition(
             random=max(size, 2), swap=0, subproblem="inertia", rest="free", max_steps=1
         )
+    return multistart_for(size, sparsity)
+
+
+def multistart_for(size: int, sparsity: int) -> Multistart:
+    """As many lanes as memory allows, and the more patience the cheaper a start is."""
     lanes = int(np.clip(2**23 // (size * sparsity), 2, 16))  # memory: a few arrays of lanes × n × s
     patience = int(np.clip(10**8 // (size * sparsity**2), 96, 384))  # a start costs O(n s²) a step
     return Multistart(lanes=lanes, patience=patience)
