@@ -4,6 +4,7 @@ Both solve the pencils of many resamples of the same data, as batches. A resampl
 indices or a key; its pencil is formed on the device when its turn comes, never all at once.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -39,17 +40,29 @@ def bootstrap(
     """
     rows = _rows(data)
     strata = np.zeros(rows, int) if strata is None else _codes(strata, rows)
-    order = np.argsort(strata, kind="stable")  # the rows of one label together
     sizes = np.bincount(strata)
-    first, size = (np.cumsum(sizes) - sizes)[strata], sizes[strata]
+    draw = Draw(
+        order=np.argsort(strata, kind="stable").astype(np.int32),
+        first=(np.cumsum(sizes) - sizes)[strata].astype(np.int32),
+        size=sizes[strata].astype(np.int32),
+    )
+    return _solve_all(make_problem, (data, draw), _resample, sparsity, num_resamples, key, options)
 
-    def resample(key, data):
-        drawn = jax.random.uniform(key, (rows,), jnp.float32) * jnp.asarray(size, jnp.float32)
-        place = jnp.minimum(drawn.astype(jnp.int32), jnp.asarray(size - 1, jnp.int32))
-        picked = jnp.asarray(order, jnp.int32)[place + jnp.asarray(first, jnp.int32)]
-        return jax.tree.map(lambda array: array[picked], data)
 
-    return _solve_all(make_problem, data, resample, sparsity, num_resamples, key, options)
+class Draw(NamedTuple):
+    """For each row, where the rows of its label begin in `order`, and how many they are."""
+
+    order: jax.Array
+    first: jax.Array
+    size: jax.Array
+
+
+def _resample(key, given):
+    data, draw = given
+    share = jax.random.uniform(key, draw.size.shape, jnp.float32)
+    place = (share * draw.size.astype(jnp.float32)).astype(jnp.int32)
+    rows = draw.order[draw.first + jnp.minimum(place, draw.size - 1)]
+    return jax.tree.map(lambda array: array[rows], data)
 
 
 def selection_frequencies(batch: Solution) -> np.ndarray:
@@ -124,9 +137,7 @@ def _solve_all(make_problem, data, change, sparsity, number, key, options) -> So
     keys = jax.vmap(lambda i: jax.random.split(jax.random.fold_in(key, i)))(
         jnp.arange(number, dtype=jnp.uint32)
     )
-    pencils = jax.jit(
-        jax.vmap(lambda key, data: _apply(make_problem, change(key, data)), in_axes=(0, None))
-    )
+    pencils = partial(_pencils, make_problem=make_problem, change=change)
     shapes = jax.tree.leaves(jax.eval_shape(pencils, keys[:1, 0], data))
     most = max(1, 2**26 // sum(leaf.size for leaf in shapes))  # half a gigabyte of pencils
     part = -(-number // -(-number // most))
@@ -136,6 +147,11 @@ def _solve_all(make_problem, data, change, sparsity, number, key, options) -> So
         problems = pencils(here[:, 0], data)
         answers.append(solve_batch(problems, sparsity, keys=here[:, 1], **options))
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves)[:number], *answers)
+
+
+@partial(jax.jit, static_argnames=("make_problem", "change"))
+def _pencils(keys, data, make_problem, change):
+    return jax.vmap(lambda key: _apply(make_problem, change(key, data)))(keys)
 
 
 def _apply(make_problem, data):

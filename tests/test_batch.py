@@ -107,17 +107,18 @@ def test_other_methods_take_every_start_to_a_slot():
         assert_equal(one, many, i)
 
 
-def test_a_sparsity_for_each_problem():
-    As, _ = pencils()
-    problems = jax.vmap(sgep.Problem)(As)
-    sparsities = [2, 3] * (BATCH // 2)
-    many = sgep.solve_batch(problems, sparsities)  # n = 12: all supports are examined
-    assert many.support.shape == (BATCH, 3)
-    assert (np.asarray(many.status) == sgep.Status.OPTIMAL).all()
-    for i, s in enumerate(sparsities):
-        value, support = brute_force(As[i], np.eye(N), s)
-        np.testing.assert_allclose(many.objective[i], value, rtol=1e-9)
-        assert tuple(many.support[i].tolist()) == support + (N,) * (3 - s)
+def test_a_sparsity_for_each_problem(solved):
+    """The same pencils with two sparsities, in turns."""
+    As, Cs, many = solved
+    problems = jax.vmap(sgep.Problem)(np.repeat(As, 2, axis=0), np.repeat(Cs, 2, axis=0))
+    keys = jax.vmap(lambda i: jax.random.fold_in(KEY, i))(np.repeat(np.arange(BATCH), 2))
+    both = sgep.solve_batch(problems, [2, S] * BATCH, method=METHOD, keys=keys, chunk=3)
+    assert np.array_equal(both.x[1::2], many.x)
+    assert np.array_equal(both.support[1::2], many.support)
+    for i, (A, C) in enumerate(zip(As, Cs, strict=True)):
+        value, support = brute_force(A, C, 2)
+        np.testing.assert_allclose(both.objective[2 * i], value, rtol=1e-9)
+        assert tuple(both.support[2 * i].tolist()) == (*support, N)
 
 
 def test_single_precision(solved):
