@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import TOLERANCE, brute_force, definite, symmetric
+from helpers import brute_force, definite, symmetric
 
 import sgep_jax as sgep
 
@@ -50,9 +50,17 @@ def test_each_problem_gets_its_own_answer_and_it_is_the_best(solved):
         assert tuple(many.support[i].tolist()) == support
 
 
-def test_neither_the_chunk_nor_the_neighbours_matter(solved):
+def test_neither_the_chunk_nor_the_neighbours_matter_and_the_gradient_is_xx(solved):
     As, Cs, many = solved
-    wide = batch(As, Cs, chunk=BATCH)
+
+    def total(As):
+        wide = batch(As, jnp.asarray(Cs), chunk=BATCH)
+        return jnp.sum(wide.objective), wide
+
+    gradient, wide = jax.grad(total, has_aux=True)(jnp.asarray(As))
+    x = np.asarray(many.x)
+    np.testing.assert_allclose(gradient, x[:, :, None] * x[:, None, :], atol=1e-8)
+
     order = np.random.default_rng(1).permutation(BATCH)
     keys = jax.vmap(lambda i: jax.random.fold_in(KEY, i))(order)
     problems = jax.vmap(sgep.Problem)(As[order], Cs[order])
@@ -81,7 +89,7 @@ def test_a_bad_problem_says_so_and_harms_no_other(solved):
 
 def test_slots_do_not_wait_for_the_slowest():
     """Ten problems, one in two hard, through three slots: the steps that the slots spend are below
-    1.5 times those that the problems need; all at once they wait for the slowest."""
+    1.5 times those that the problems need."""
     As, Cs = pencils(3)
     run = sys.modules["sgep_jax.batch"]._solve_batch
     keys = jax.random.split(KEY, BATCH)
@@ -89,22 +97,22 @@ def test_slots_do_not_wait_for_the_slowest():
     solution, steps = run(data, METHOD, BATCH, S, None, 3)
     needed = int(np.sum(solution.num_steps))
     assert needed <= int(steps) < 1.5 * needed
-    _, slow = run(data, METHOD, BATCH, S, None, BATCH)
-    assert int(slow) > int(steps)
 
 
-def test_other_methods_take_every_start_to_a_slot():
-    As, Cs = pencils()
+def test_other_methods_take_every_start_to_a_slot_in_single_precision(solved):
+    As, Cs = (array.astype("float32") for array in solved[:2])
     method = sgep.SwapSearch(max_steps=50)
-    starts = np.zeros((BATCH, N))
+    starts = np.zeros((BATCH, N), "float32")
     starts[:, :S] = 1.0
     many = batch(As, Cs, method, start=starts, num_starts=2)
+    assert many.x.dtype == jnp.float32 and (np.asarray(many.num_starts) == 2).all()
     for i in (0, 5, 9):
         one = sgep.solve(
             sgep.Problem(As[i], Cs[i]), S, method=method, key=jax.random.fold_in(KEY, i),
             start=starts[i], num_starts=2,
         )  # fmt: skip
-        assert_equal(one, many, i)
+        assert np.array_equal(one.support, many.support[i])
+        np.testing.assert_allclose(one.x, many.x[i], rtol=1e-3, atol=1e-4)
 
 
 def test_a_sparsity_for_each_problem(solved):
@@ -119,24 +127,6 @@ def test_a_sparsity_for_each_problem(solved):
         value, support = brute_force(A, C, 2)
         np.testing.assert_allclose(both.objective[2 * i], value, rtol=1e-9)
         assert tuple(both.support[2 * i].tolist()) == (*support, N)
-
-
-def test_single_precision(solved):
-    As, Cs, many = solved
-    found = batch(As.astype("float32"), Cs.astype("float32"))
-    assert found.x.dtype == jnp.float32
-    np.testing.assert_allclose(found.objective, many.objective, rtol=TOLERANCE["float32"])
-
-
-def test_the_gradient_of_each_value_is_xx(solved):
-    As, Cs, many = solved
-
-    def total(As):
-        return jnp.sum(batch(As, jnp.asarray(Cs)).objective)
-
-    gradient = jax.grad(total)(jnp.asarray(As))
-    x = np.asarray(many.x)
-    np.testing.assert_allclose(gradient, x[:, :, None] * x[:, None, :], atol=1e-8)
 
 
 @pytest.mark.parametrize(

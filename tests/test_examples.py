@@ -24,3 +24,8 @@ def test_quick_start():
     text = run(ROOT / "examples" / "quick_start.py")
     assert "PCA selects [ 3 11 19 27]" in text
     assert "CCA selects [ 5 28]" in text
+
+
+def test_stability_selection():
+    text = run(ROOT / "examples" / "stability_selection.py")
+    assert "selected every time [ 2  7 11 15]" in text

@@ -6,9 +6,10 @@ import sys
 import jax
 import numpy as np
 from jax import export
-from test_batch import BATCH, METHOD, S, pencils
+from test_batch import BATCH, KEY, METHOD, S, batch, pencils
 
 import sgep_jax as sgep
+from sgep_jax.batch import lane_keys
 
 LOADER = """
 import sys
@@ -29,17 +30,17 @@ def test_export_and_run_without_the_package(tmp_path):
     def answers(As, Cs, keys):
         problems = jax.vmap(sgep.Problem)(As, Cs)
         keys = jax.random.wrap_key_data(keys)
-        batch = sgep.solve_batch(problems, S, method=METHOD, keys=keys, chunk=3)
-        return {"x": batch.x, "support": batch.support, "status": batch.status}
+        found = sgep.solve_batch(problems, S, method=METHOD, keys=keys, chunk=3)
+        return {"x": found.x, "support": found.support, "status": found.status}
 
     As, Cs = pencils()
-    keys = np.asarray(jax.random.key_data(jax.random.split(jax.random.key(5), BATCH)))
+    keys = np.asarray(jax.random.key_data(lane_keys(KEY, BATCH)))
     (tmp_path / "solve.bin").write_bytes(export.export(jax.jit(answers))(As, Cs, keys).serialize())
     np.savez(tmp_path / "input.npz", As=As, Cs=Cs, keys=keys)
     command = [sys.executable, "-c", LOADER, str(tmp_path)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    here = answers(As, Cs, keys)
+    here = batch(As, Cs)
     with np.load(tmp_path / "output.npz") as found:
-        for name, value in here.items():
-            assert np.array_equal(found[name], value), name
+        for name in found:
+            assert np.array_equal(found[name], getattr(here, name)), name
