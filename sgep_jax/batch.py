@@ -243,7 +243,7 @@ def _checked(problems):
     leaves = jax.tree.leaves(problems)
     counts = {leaf.shape[0] if leaf.ndim else 0 for leaf in leaves}
     one = hasattr(problems, "A") and len(counts) == 1 and 0 not in counts
-    first = jax.eval_shape(partial(jax.tree.map, lambda leaf: leaf[0]), problems) if one else None
+    first = jax.tree.map(_without_batch, problems) if one else None
     if first is None or len(first.A.shape) != 2:
         shape = getattr(getattr(problems, "A", None), "shape", None)
         raise ValueError(
@@ -254,12 +254,17 @@ def _checked(problems):
     return first.size, counts.pop()
 
 
+def _without_batch(leaf):
+    return jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype)
+
+
 def lane_keys(keys, batch: int):
     keys = jax.random.key(0) if keys is None else keys
-    if not jnp.issubdtype(jnp.asarray(keys).dtype, jax.dtypes.prng_key):
+    kind = getattr(keys, "dtype", type(keys).__name__)
+    if not (isinstance(keys, jax.Array) and jnp.issubdtype(kind, jax.dtypes.prng_key)):
         raise TypeError(
-            f"keys must be made by jax.random.key or jax.random.split, but their dtype is "
-            f"{jnp.asarray(keys).dtype}. Wrap old ones with jax.random.wrap_key_data."
+            f"keys must be made by jax.random.key or jax.random.split, but they are {kind}. "
+            f"Wrap old ones with jax.random.wrap_key_data."
         )
     if keys.shape == ():
         return jax.vmap(partial(jax.random.fold_in, keys))(jnp.arange(batch, dtype=jnp.uint32))

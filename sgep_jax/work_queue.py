@@ -33,8 +33,10 @@ def run_queue(tasks, total: int, count, width: int):
     """Run tasks 0, …, count − 1 of `total` (count ≤ total may be traced).
 
     `tasks.data(i)` gives the data of task i, `tasks(data)` the task. Returns the results, stacked
-    (total, …), zero from `count` on, and the number of steps that the slots spent.
+    (total, …), of no meaning from `count` on, and the number of steps that the slots spent.
     """
+    if width == 1:  # one after another: no slots, nothing to freeze
+        return _in_turn(tasks, total)
     quota = max(1, width // 4)
     state, result = jax.eval_shape(partial(_shapes, tasks), jnp.int32(0))
     first = jnp.arange(width, dtype=jnp.int32) + 0 * count
@@ -70,6 +72,16 @@ def run_queue(tasks, total: int, count, width: int):
 
     queue = lax.while_loop(lambda queue: jnp.any(queue.task < count), refill, queue)
     return queue.results, queue.steps
+
+
+def _in_turn(tasks, total: int):
+    def run(number):
+        task = tasks(tasks.data(number))
+        state = lax.while_loop(task.unfinished, task.advance, task.begin())
+        return task.end(state), task.steps(state)
+
+    results, steps = lax.map(run, jnp.arange(total, dtype=jnp.int32))
+    return results, jnp.sum(steps, dtype=jnp.int32)
 
 
 def _lane(tasks, data, state, fresh, busy, floor):
