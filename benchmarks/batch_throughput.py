@@ -78,7 +78,7 @@ def cell(n, s, S, repeats):
         np.array_equal(one.support, many) for one, many in zip(alone, found.support, strict=True)
     )
     method = default_method(n, s)
-    chunk = batches.default_chunk(n, s, method.lanes, len(S), jax.default_backend())
+    chunk = batches.default_chunk(method, n, s, len(S), jax.default_backend())
     _, steps = batches._solve_batch((problems, keys, None), method, len(S), s, None, chunk)
     loss = int(steps) / int(np.sum(found.num_steps))
     (slow, slow_cpu), (fast, fast_cpu) = in_turns([loop, batch], repeats)

@@ -6,6 +6,7 @@ each its share of the batch, and the answers are gathered once, at the end.
 """
 
 import dataclasses
+import math
 from functools import partial
 
 import jax
@@ -15,6 +16,7 @@ from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec
 
 from . import loop, validation
+from .decomposition import Decomposition
 from .linalg import take
 from .multistart import Multistart, Starts
 from .sharded import everywhere, to_mesh
@@ -52,7 +54,7 @@ def solve_batch(
     batch.objective, batch.support, batch.status
     ```
     """
-    size, batch = _checked(problems)
+    size, batch = check_batch(problems)
     keys = lane_keys(keys, batch)
     if start is not None:
         start = _starts(start, batch, size, problems.dtype)
@@ -62,15 +64,18 @@ def solve_batch(
     return _by_sparsity(problems, _sparsities(sparsity, batch, size), keys, start, **options)
 
 
-def default_chunk(size: int, sparsity: int, lanes: int, batch: int, platform: str) -> int:
-    """How many problems pay to run side by side; a solve works on arrays of lanes × n × s.
+def default_chunk(method, size: int, sparsity: int, batch: int, platform: str) -> int:
+    """How many problems pay to run side by side.
 
-    On a CPU until these outgrow the cache, and only if most slots are refilled many times; the
+    On a CPU until their arrays outgrow the cache, and only if most slots are refilled many times;
     other devices want as much at once as fits: 2²⁵ elements are a few gigabytes in all.
     """
-    work = lanes * size * sparsity
+    work = method.lanes * size * sparsity if isinstance(method, Multistart) else size * size
+    if isinstance(method, Decomposition):  # every support of a block
+        block = min(method.random + method.swap, size)
+        work += sparsity * math.comb(block, min(sparsity, block // 2))
     if platform == "cpu":
-        return int(np.clip(min(2**14 // work, batch // 16), 1, 8))
+        return int(np.clip(min(2**13 // work, batch // 16), 1, 4))
     return int(np.clip(2**25 // work, 1, batch))
 
 
@@ -86,9 +91,8 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
     devices = 1 if mesh is None else mesh.size
     share = -(-batch // devices)
     if chunk is None:
-        lanes = method.lanes if isinstance(method, Multistart) else 1
         platform = jax.default_backend() if mesh is None else mesh.devices.flat[0].platform
-        chunk = default_chunk(size, sparsity, lanes, share, platform)
+        chunk = default_chunk(method, size, sparsity, share, platform)
     validation.count("solve_batch", "chunk", chunk, 1)
     static = (sparsity, num_starts, min(int(chunk), share))
     data = (problems, keys, start)
@@ -238,7 +242,7 @@ def _spread(data, total: int, mesh):
     return jax.tree.map(spread, data)
 
 
-def _checked(problems):
+def check_batch(problems):
     """n and the number of problems."""
     leaves = jax.tree.leaves(problems)
     counts = {leaf.shape[0] if leaf.ndim else 0 for leaf in leaves}

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 from . import validation
-from .batch import lane_keys, solve_batch
+from .batch import check_batch, lane_keys, solve_batch
 from .solution import Solution, Status
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Solution))
@@ -45,13 +45,13 @@ def solve_long(
     ```
     """
     validation.count("solve_long", "part", part, 1)
-    leaves = jax.tree.leaves(problems)
-    total = leaves[0].shape[0] if leaves and leaves[0].ndim else 0
+    size, total = check_batch(problems)
+    sparsity = validation.sparsity(sparsity, size)
     keys = lane_keys(keys, total)
     path = None if checkpoint is None else _path(checkpoint)
     token = path and fingerprint(problems, sparsity, keys, method, start, num_starts)
     done = Done(total, path, token)
-    part = max(1, -(-total // -(-total // part)))  # parts of one size
+    part = -(-total // -(-total // part))  # parts of one size
     report = Report(total, len(done.places)) if progress else None
     try:
         for begin in range(0, total, part):

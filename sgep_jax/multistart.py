@@ -128,9 +128,10 @@ class Multistart:
         ending = self._ending(problem, search)
         if self.refine is None:
             return ending, search.ended, search.found
-        refined = iterate(
-            self.refine, problem, ending.point, self.refine.begin(problem, ending.point), key
-        )
+        begun = self.refine.begin(problem, ending.point)
+        idle = self.unfinished(search)  # in a batch: not this one's turn yet
+        begun = begun._replace(status=jnp.where(idle, Status.STEP_LIMIT, begun.status))
+        refined = iterate(self.refine, problem, ending.point, begun, key)
         value = ending.point.objective
         better = refined.point.objective < value - SAME * jnp.abs(value)
         return append(ending, refined), search.ended, jnp.where(better, 1, search.found)
