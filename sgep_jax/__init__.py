@@ -7,12 +7,22 @@ from .baselines.exhaustive import Exhaustive
 from .baselines.quadratic_majorization import QuadraticMajorization
 from .baselines.rayleigh_flow import TruncatedRayleighFlow
 from .baselines.truncated_power import TruncatedPower
+from .batch import solve_batch
 from .decomposition import Decomposition
 from .deflation import Components, solve_components
+from .long_runs import solve_long
 from .multistart import Multistart
 from .optimality import block_optimality
 from .path import solve_path
 from .problem import Problem
+from .resampling import (
+    bootstrap,
+    permutation_test,
+    permute_columns,
+    permute_rows,
+    selection_frequencies,
+)
+from .sharded import solve_sharded
 from .solution import Solution, SolveError, Status
 from .solve import solve
 from .swap_search import SwapSearch
@@ -34,13 +44,21 @@ __all__ = [
     "TruncatedPower",
     "TruncatedRayleighFlow",
     "block_optimality",
+    "bootstrap",
     "cca_problem",
     "datasets",
     "fda_problem",
     "measures",
     "pca_problem",
+    "permutation_test",
+    "permute_columns",
+    "permute_rows",
     "plot",
+    "selection_frequencies",
     "solve",
+    "solve_batch",
     "solve_components",
+    "solve_long",
     "solve_path",
+    "solve_sharded",
 ]

@@ -43,32 +43,36 @@ def run(method, problem, start: Point, key) -> Ending:
 
 def iterate(method, problem, start: Point, state, key) -> Ending:
     """The same from a state of the method's own."""
-    scale = problem.scale()
-    failed = jnp.where(
-        jnp.isnan(scale),
-        jnp.int32(Status.NOT_FINITE),
-        jnp.where(
-            jnp.isfinite(start.objective),
-            jnp.int32(Status.RUNNING),
-            jnp.int32(Status.NO_DEFINITE_SUPPORT),
-        ),
+    run = lax.while_loop(
+        lambda run: unfinished(method, run),
+        lambda run: advance(method, problem, key, run),
+        begin(method, problem, start, state),
     )
+    return end(method, problem, run)
 
-    def unfinished(run: Run):
-        return (run.step < method.max_steps) & (run.state.status == Status.RUNNING)
 
-    def advance(run: Run):
-        state = method.step(problem, run.state, jax.random.fold_in(key, run.step))
-        history = run.history.at[run.step + 1].set(state.point.objective)
-        return Run(run.step + 1, state, history)
-
+def begin(method, problem, start: Point, state) -> Run:
+    failed = _failed(problem, start.objective)
     state = state._replace(status=jnp.where(failed == Status.RUNNING, state.status, failed))
-    history = jnp.zeros(method.max_steps + 1, problem.dtype) + 0 * scale
-    begin = Run(0 * state.status, state, history.at[0].set(start.objective))
-    steps, state, history = lax.while_loop(unfinished, advance, begin)
+    history = jnp.zeros(method.max_steps + 1, problem.dtype) + 0 * problem.scale()
+    return Run(0 * state.status, state, history.at[0].set(start.objective))
 
+
+def unfinished(method, run: Run):
+    return (run.step < method.max_steps) & (run.state.status == Status.RUNNING)
+
+
+def advance(method, problem, key, run: Run) -> Run:
+    state = method.step(problem, run.state, jax.random.fold_in(key, run.step))
+    history = run.history.at[run.step + 1].set(state.point.objective)
+    return Run(run.step + 1, state, history)
+
+
+def end(method, problem, run: Run) -> Ending:
+    steps, state, history = run
     point = method.finish(problem, state.point)
-    usable = jnp.isfinite(point.objective) & (failed == Status.RUNNING)
+    started = _failed(problem, history[0]) == Status.RUNNING
+    usable = jnp.isfinite(point.objective) & started
     point = Point(
         point.support,
         jnp.where(usable, point.loadings, 0.0),
@@ -78,3 +82,16 @@ def iterate(method, problem, start: Point, state, key) -> Ending:
     history = jnp.where(jnp.arange(method.max_steps + 1, dtype=jnp.int32) <= steps, history, last)
     status = jnp.where(state.status == Status.RUNNING, jnp.int32(Status.STEP_LIMIT), state.status)
     return Ending(point, status, steps, history)
+
+
+def _failed(problem, objective):
+    """Why there is no start, or RUNNING."""
+    return jnp.where(
+        jnp.isnan(problem.scale()),
+        jnp.int32(Status.NOT_FINITE),
+        jnp.where(
+            jnp.isfinite(objective),
+            jnp.int32(Status.RUNNING),
+            jnp.int32(Status.NO_DEFINITE_SUPPORT),
+        ),
+    )

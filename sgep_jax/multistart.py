@@ -97,13 +97,19 @@ class Multistart:
     def search(self, problem, sparsity: int, given, key):
         """The best `Ending` of all starts, how many starts ended, how many at the best value."""
         starts = Starts(problem, sparsity, given, key)
+        search = self.begin(problem, sparsity)
+        search = lax.while_loop(self.unfinished, partial(self.round, problem, starts), search)
+        return self.end(problem, search, key)
+
+    def begin(self, problem, sparsity: int) -> Search:
+        """Nothing done yet: every lane waits for a start."""
         scale = problem.scale()
         zero = jnp.int32(0)
         blank = jnp.zeros(sparsity, jnp.int32), jnp.zeros(sparsity, problem.dtype)
         nothing = Point(*blank, jnp.inf + 0 * scale)
         idle = 0 * problem.A.diagonal() != 0
         lane = SwapState(nothing, jnp.int32(Status.STEP_LIMIT), scale, idle)
-        search = Search(
+        return Search(
             lanes=jax.tree.map(partial(_repeat, self.lanes), lane),
             restarts=jnp.full(self.lanes, -1, jnp.int32),
             pool=jax.tree.map(partial(_repeat, self.elite), nothing),
@@ -115,13 +121,16 @@ class Multistart:
             steps=zero,
             history=jnp.full(self.max_steps + 1, jnp.inf, problem.dtype) + 0 * scale,
         )
-        search = lax.while_loop(self._unfinished, partial(self._round, problem, starts), search)
+
+    def end(self, problem, search: Search, key):
+        """What `search` says it returns."""
         ending = self._ending(problem, search)
         if self.refine is None:
             return ending, search.ended, search.found
-        refined = iterate(
-            self.refine, problem, ending.point, self.refine.begin(problem, ending.point), key
-        )
+        begun = self.refine.begin(problem, ending.point)
+        idle = self.unfinished(search)  # in a batch: not this one's turn yet
+        begun = begun._replace(status=jnp.where(idle, Status.STEP_LIMIT, begun.status))
+        refined = iterate(self.refine, problem, ending.point, begun, key)
         value = ending.point.objective
         better = refined.point.objective < value - slack(value)
         return append(ending, refined), search.ended, jnp.where(better, 1, search.found)
@@ -151,7 +160,7 @@ class Multistart:
             status=jnp.where(jnp.isfinite(objective), state.status, jnp.int32(Status.STEP_LIMIT)),
         )
 
-    def _unfinished(self, search: Search):
+    def unfinished(self, search: Search):
         return (
             (search.confirmed < self.confirmations)
             & (search.unimproved < self.patience)
@@ -159,7 +168,7 @@ class Multistart:
             & (search.steps < self.max_steps)
         )
 
-    def _round(self, problem, starts, search: Search) -> Search:
+    def round(self, problem, starts, search: Search) -> Search:
         """Start the ended lanes anew, advance until half of all have ended, record those."""
         ended = search.lanes.status != Status.RUNNING
         search = search._replace(restarts=search.restarts + ended.astype(jnp.int32))
@@ -170,10 +179,12 @@ class Multistart:
         return self._record(search, (search.lanes.status != Status.RUNNING) | stopped)
 
     def _advance(self, problem, search: Search) -> Search:
+        going = self.unfinished(search)  # under vmap others may go on: add no steps to theirs
+
         def waiting(carry):
             lanes, steps, _ = carry
             ended = jnp.sum(lanes.status != Status.RUNNING, dtype=jnp.int32)
-            return (2 * ended < self.lanes) & (steps < self.max_steps)
+            return going & (2 * ended < self.lanes) & (steps < self.max_steps)
 
         def advance(carry):
             lanes, steps, history = carry
@@ -259,8 +270,8 @@ def _choose(flags, new, old):
 class Starts:
     """The seeds of each round."""
 
-    def __init__(self, problem, sparsity, given, key):
-        self.problem, self.sparsity, self.key = problem, sparsity, key
+    def __init__(self, problem, sparsity, given, key, share=(0, 1)):
+        self.problem, self.sparsity, self.key, self.share = problem, sparsity, key, share
         self.fresh = Fresh(problem, sparsity, given)
 
     def next(self, search: Search):
@@ -272,7 +283,8 @@ class Starts:
         draws = jax.random.uniform(key, (lanes, n + s + 4), jnp.float32)
         lane = jnp.arange(lanes, dtype=jnp.int32)  # fresh starts are numbered without gaps
         later = lanes + (search.restarts - 1) * int(np.sum(kinds == FRESH)) + lane
-        number = jnp.where(search.restarts == 0, lane, later)
+        first, every = self.share  # one device's share of the fresh starts; by default all
+        number = first + every * jnp.where(search.restarts == 0, lane, later)
         return jax.vmap(partial(self._seed, search.pool))(kind, number, draws)
 
     def _seed(self, pool: Point, kind, number, draws):

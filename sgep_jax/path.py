@@ -15,12 +15,12 @@ import numpy as np
 from jax import lax
 
 from . import validation
-from .gradients import reattach
 from .multistart import Multistart
 from .padding import pad, unpad
 from .rules import make_rules
 from .solution import Solution
-from .solve import default_method, keeps_rules, search
+from .solve import as_solution, keeps_rules, multistart_for, search
+from .supports import dense
 
 
 def solve_path(
@@ -48,8 +48,7 @@ def solve_path(
         _, rules = make_rules(problem.size, count, None, forced, forbidden)
     most = max(counts)
     if method is None:
-        method = default_method(problem.size, most)
-        method = method if isinstance(method, Multistart) else Multistart()
+        method = multistart_for(problem.size, most)
     keeps_rules(method)
     key = jax.random.key(0) if key is None else key
     order = np.argsort(counts, kind="stable")
@@ -60,13 +59,13 @@ def solve_path(
 @partial(jax.jit, static_argnames=("most",))
 def _path(problem, method, key, sparsities, most) -> Solution:
     """`sparsities` ascending."""
-    fixed, method = lax.stop_gradient((problem, method))
-    number = sparsities.shape[0]
+    fixed, fixed_method = lax.stop_gradient((problem, method))
+    number, size = sparsities.shape[0], problem.size + most
 
     def improve(place, patience, before, own):
-        step = method
-        if isinstance(method, Multistart):
-            step = dataclasses.replace(method, patience=jnp.minimum(method.patience, patience))
+        step = fixed_method
+        if isinstance(step, Multistart):
+            step = dataclasses.replace(step, patience=jnp.minimum(step.patience, patience))
         starts = jnp.stack([before, own])
         return search(pad(fixed, sparsities[place], most), step, key, starts, most, None)
 
@@ -74,22 +73,23 @@ def _path(problem, method, key, sparsities, most) -> Solution:
         before, path = carry
         place, patience = item
         own = jax.tree.map(lambda leaf: leaf[place], path)
-        new = improve(place, patience, before, own.x)
-        better = (new.objective < own.objective) | ~jnp.isfinite(own.objective)
+        new = improve(place, patience, before, dense(own[0].point, size))
+        value, old = new[0].point.objective, own[0].point.objective
+        better = (value < old) | ~jnp.isfinite(old)
         new = jax.tree.map(lambda new, old: jnp.where(better, new, old), new, own)
         path = jax.tree.map(lambda leaf, value: leaf.at[place].set(value), path, new)
-        return (new.x, path), None
+        return (dense(new[0].point, size), path), None
 
     places = np.concatenate([np.arange(number)[::-1], np.arange(number)]).astype(np.int32)
     patience = np.repeat([np.iinfo(np.int32).max, 1], number).astype(np.int32)
-    zero = jnp.zeros(problem.size + most, problem.dtype)
+    zero = jnp.zeros(size, problem.dtype)
     shapes = jax.eval_shape(improve, places[0], patience[0], zero, zero)
     blank = jax.tree.map(lambda leaf: jnp.zeros((number, *leaf.shape), leaf.dtype), shapes)
-    blank = dataclasses.replace(blank, objective=jnp.full(number, jnp.inf, problem.dtype))
+    point = blank[0].point._replace(objective=jnp.full(number, jnp.inf, problem.dtype))
+    blank = (blank[0]._replace(point=point), *blank[1:])
     (_, path), _ = lax.scan(visit, (zero, blank), (jnp.asarray(places), jnp.asarray(patience)))
 
-    def finish(sparsity, solution):
-        solution = reattach(pad(problem, sparsity, most), solution, method.lower)
-        return unpad(solution, problem.size)
+    def finish(sparsity, found):
+        return unpad(as_solution(pad(problem, sparsity, most), method, *found), problem.size)
 
     return jax.vmap(finish)(sparsities, path)

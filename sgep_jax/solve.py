@@ -97,6 +97,11 @@ def default_method(size: int, sparsity: int):
         return Decomposition(
             random=max(size, 2), swap=0, subproblem="inertia", rest="free", max_steps=1
         )
+    return multistart_for(size, sparsity)
+
+
+def multistart_for(size: int, sparsity: int) -> Multistart:
+    """As many lanes as memory allows, and the more patience the cheaper a start is."""
     lanes = int(np.clip(2**23 // (size * sparsity), 2, 16))  # memory: a few arrays of lanes × n × s
     least = int(np.clip(2 * 10**8 // (size * sparsity), 16, 96))  # beyond n s = 2e6, time first
     patience = int(np.clip(10**8 // (size * sparsity**2), least, 384))  # a step costs O(n s²)
@@ -105,14 +110,17 @@ def default_method(size: int, sparsity: int):
 
 @partial(jax.jit, static_argnames=("sparsity", "num_starts"))
 def _solve(problem, method, key, start, sparsity, num_starts) -> Solution:
-    fixed = lax.stop_gradient((problem, method, start))
-    solution = search(fixed[0], fixed[1], key, fixed[2], sparsity, num_starts)
-    return reattach(problem, solution, method.lower)
+    fixed, fixed_method, start = lax.stop_gradient((problem, method, start))
+    found = search(fixed, fixed_method, key, start, sparsity, num_starts)
+    return as_solution(problem, method, *found)
 
 
 @partial(jax.jit, static_argnames=("sparsity", "num_starts"))
-def search(problem, method, key, start, sparsity: int, num_starts: int | None) -> Solution:
-    """The solution, without derivatives; `start` is None or (number, n)."""
+def search(problem, method, key, start, sparsity: int, num_starts: int | None):
+    """The best `Ending`, how many starts were run, how many met its value.
+
+    `start` is None or (number, n).
+    """
     if isinstance(method, (Multistart, Whole)):
         if num_starts is not None:
             method = method.exactly(num_starts)
@@ -122,19 +130,25 @@ def search(problem, method, key, start, sparsity: int, num_starts: int | None) -
         ending, tried, found = run_starts(
             problem, method, key, start, sparsity, own if num_starts is None else num_starts
         )
+    return ending, jnp.asarray(tried, jnp.int32), found
+
+
+def as_solution(problem, method, ending, tried, found) -> Solution:
+    """The answer a search led to, with its derivatives with respect to `problem`."""
     point, status, num_steps, history = ending
     failed = ~jnp.isfinite(point.objective)
     none_left = jnp.int32(Status.NO_DEFINITE_SUPPORT)  # NaN and infinity were seen at the start
-    return Solution(
+    solution = Solution(
         x=dense(point, problem.size),
         objective=point.objective,
         support=jnp.sort(point.support),
         status=jnp.where(failed & (status < Status.NOT_FINITE), none_left, status),
         num_steps=num_steps,
         history=history,
-        num_starts=jnp.asarray(tried, jnp.int32),
+        num_starts=tried,
         times_found=jnp.where(failed, 0, found),
     )
+    return reattach(problem, solution, method.lower)
 
 
 def run_starts(problem, method, key, start, sparsity, number: int, chunk: int = 32):
@@ -142,9 +156,7 @@ def run_starts(problem, method, key, start, sparsity, number: int, chunk: int = 
     fresh = Fresh(problem, sparsity, start)
 
     def one(count):
-        key_start, key_run = jax.random.split(jax.random.fold_in(key, count))
-        draws = jax.random.uniform(key_start, (problem.size,), jnp.float32)
-        point = complete(problem, fresh.seed(count, draws), sparsity, method.lower)
+        point, key_run = start_point(fresh, method, key, count)
         return run(method, problem, point, key_run)
 
     if number == 1:
@@ -152,7 +164,21 @@ def run_starts(problem, method, key, start, sparsity, number: int, chunk: int = 
         return ending, 1, jnp.int32(1)
     counts = jnp.arange(number, dtype=jnp.int32)
     endings = lax.map(one, counts, batch_size=chunk) if number > chunk else jax.vmap(one)(counts)
+    best, found = best_ending(endings)
+    return best, number, found
+
+
+def start_point(fresh: Fresh, method, key, count):
+    """Where start number `count` begins, and the key of its run."""
+    problem = fresh.problem
+    key_start, key_run = jax.random.split(jax.random.fold_in(key, count))
+    draws = jax.random.uniform(key_start, (problem.size,), jnp.float32)
+    return complete(problem, fresh.seed(count, draws), fresh.sparsity, method.lower), key_run
+
+
+def best_ending(endings):
+    """The best of several, and how many met its value."""
     values = endings.point.objective
     best = jax.tree.map(lambda leaf: leaf[jnp.argmin(values)], endings)
     value = best.point.objective
-    return best, number, jnp.sum(values <= value + 1e-6 * jnp.abs(value), dtype=jnp.int32)
+    return best, jnp.sum(values <= value + 1e-6 * jnp.abs(value), dtype=jnp.int32)

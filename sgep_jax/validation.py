@@ -113,8 +113,8 @@ def problem(value):
         )
     if len(value.A.shape) != 2:
         raise ValueError(
-            f"problem must be one pencil, but its A has shape {value.A.shape}. For a batch use "
-            f"jax.vmap(lambda problem: solve(problem, sparsity))(problems)."
+            f"problem must be one pencil, but its A has shape {value.A.shape}. "
+            f"For a batch use solve_batch(problems, sparsity)."
         )
 
 

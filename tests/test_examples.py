@@ -46,3 +46,8 @@ def test_two_views_cca():
     text = run(ROOT / "examples" / "two_views_cca.py")
     assert "variables of X: [ 2  7 11]" in text
     assert "variables of Y: [4 9]" in text
+
+
+def test_stability_selection():
+    text = run(ROOT / "examples" / "stability_selection.py")
+    assert "selected every time [ 2  7 11 15]" in text

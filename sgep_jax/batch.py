@@ -1,0 +1,305 @@
+"""A batch of pencils: one problem a slot, no slot waiting for the slowest, over any devices.
+
+On each device `chunk` problems advance side by side in one compiled loop (`work_queue.py`), and an
+ended one makes room for the next. The loop knows nothing of other devices: `jax.shard_map` gives
+each its share of the batch, and the answers are gathered once, at the end.
+"""
+
+import dataclasses
+import math
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import NamedSharding, PartitionSpec
+
+from . import loop, validation
+from .decomposition import Decomposition
+from .linalg import take
+from .multistart import Multistart, Starts
+from .sharded import everywhere, to_mesh
+from .solution import Solution
+from .solve import _solve, as_solution, best_ending, default_method, start_point
+from .start import Fresh
+from .whole import Whole
+from .work_queue import run_queue
+
+
+def solve_batch(
+    problems, sparsity, *, keys=None, method=None, start=None, num_starts: int | None = None,
+    mesh=None, chunk: int | None = None,
+) -> Solution:  # fmt: skip
+    """`solve` for each of many problems of one size; the answer has batched leaves.
+
+    **Arguments**
+
+    - `problems`: a `Problem` with batched leaves, `jax.vmap(Problem)(As, Cs)`.
+    - `sparsity`: s, an integer, or one integer for each problem. Supports shorter than the longest
+      are then filled up with n, which is no variable.
+    - `keys`: one key for each problem, or one key, from which problem i uses
+      `jax.random.fold_in(key, i)`; without one, key 0.
+    - `method`, `num_starts`: as in `solve`.
+    - `start`: (batch, n), or (batch, number, n).
+    - `mesh`: a `jax.sharding.Mesh`: the batch is shared among all its devices, on all hosts
+      (`docs/many_hosts.md`). The answers come back whole on each.
+    - `chunk`: how many problems run side by side on each device; by default as many as pay.
+
+    Problem i gets the answer of `solve(problem_i, sparsity, key=key_i)`, up to rounding, whatever
+    the rest of the batch, the chunk and the devices; on other devices the same to the last bit.
+    A problem that fails says so in its status and leaves the others alone.
+
+    ```python
+    batch = solve_batch(jax.vmap(Problem)(As), 5)
+    batch.objective, batch.support, batch.status
+    ```
+    """
+    size, batch = check_batch(problems)
+    keys = lane_keys(keys, batch)
+    if start is not None:
+        start = _starts(start, batch, size, problems.dtype)
+    options = {"method": method, "num_starts": num_starts, "mesh": mesh, "chunk": chunk}
+    if np.ndim(sparsity) == 0:
+        return _one_sparsity(problems, sparsity, keys, start, **options)
+    return _by_sparsity(problems, _sparsities(sparsity, batch, size), keys, start, **options)
+
+
+def default_chunk(method, size: int, sparsity: int, batch: int, platform: str) -> int:
+    """How many problems pay to run side by side.
+
+    On a CPU until their arrays outgrow the cache, and only if most slots are refilled many times;
+    other devices want as much at once as fits: 2²⁵ elements are a few gigabytes in all.
+    """
+    work = method.lanes * size * sparsity if isinstance(method, Multistart) else size * size
+    if isinstance(method, Decomposition):  # every support of a block
+        block = min(method.random + method.swap, size)
+        work += sparsity * math.comb(block, min(sparsity, block // 2))
+    if platform == "cpu":
+        return int(np.clip(min(2**13 // work, batch // 16), 1, 4))
+    return int(np.clip(2**25 // work, 1, batch))
+
+
+def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, chunk):
+    size, batch = problems.size, keys.shape[0]
+    sparsity = validation.sparsity(sparsity, size)
+    method = default_method(size, sparsity) if method is None else method
+    own = 0 if start is None else start.shape[1]
+    if start is not None:
+        validation.start(start.reshape(-1, size), size, sparsity, method.lower)
+    if num_starts is not None:
+        validation.count("solve_batch", "num_starts", num_starts, max(own, 1))
+    devices = 1 if mesh is None else mesh.size
+    share = -(-batch // devices)
+    if chunk is None:
+        platform = jax.default_backend() if mesh is None else mesh.devices.flat[0].platform
+        chunk = default_chunk(method, size, sparsity, share, platform)
+    validation.count("solve_batch", "chunk", chunk, 1)
+    static = (sparsity, num_starts, min(int(chunk), share))
+    data = (problems, keys, start)
+    if isinstance(method, Whole):  # an eigenproblem each, and no loop
+        whole = jax.vmap(lambda problem, key: _solve(problem, method, key, None, sparsity, None))
+        return whole(problems, keys)
+    if mesh is None:
+        return _solve_batch(data, method, batch, *static)[0]
+    data = _spread(data, share * devices, mesh)
+    method, count = everywhere((method, np.int32(batch)), mesh)
+    solution, _ = _solve_sharded(data, method, count, *static, mesh)
+    solution = jax.device_put(solution, NamedSharding(mesh, PartitionSpec()))
+    return jax.tree.map(lambda leaf: leaf[:batch], solution)
+
+
+@partial(jax.jit, static_argnames=("sparsity", "num_starts", "chunk"))
+def _solve_batch(data, method, count, sparsity, num_starts, chunk):
+    """The solutions of the first `count` problems, and the steps that the slots spent."""
+    (exact, *_), (data, method) = data, lax.stop_gradient((data, method))
+    adaptive, number = isinstance(method, Multistart), 1
+    if adaptive:
+        method = method if num_starts is None else method.exactly(num_starts)
+    elif num_starts is not None or data[2] is not None:
+        number = num_starts or data[2].shape[1]
+    total = data[1].shape[0]
+    tasks = Tasks(data, method, sparsity, number)
+    found, steps = run_queue(tasks, total * number, jnp.asarray(count * number, jnp.int32), chunk)
+    if not adaptive:
+        found = jax.tree.map(lambda leaf: leaf.reshape(total, number, *leaf.shape[1:]), found)
+        endings, times = jax.vmap(best_ending)(found)
+        found = endings, jnp.full(total, number, jnp.int32), times
+    answer = jax.vmap(lambda problem, *found: as_solution(problem, method, *found))
+    return answer(exact, *found), steps
+
+
+@partial(jax.jit, static_argnames=("sparsity", "num_starts", "chunk", "mesh"))
+def _solve_sharded(data, method, count, sparsity, num_starts, chunk, mesh):
+    """The same with the batch shared among the devices of `mesh`, still shared."""
+    names = mesh.axis_names
+    each = data[1].shape[0] // mesh.size
+
+    def share(data, method, count):
+        mine = jnp.clip(count - each * lax.axis_index(names), 0, each)  # the rest is padding
+        solution, steps = _solve_batch(data, method, mine, sparsity, num_starts, chunk)
+        return solution, steps[None]
+
+    # No collective stands inside, so there is nothing for the check of varying axes to protect.
+    return jax.shard_map(
+        share, mesh=mesh, in_specs=(PartitionSpec(names), PartitionSpec(), PartitionSpec()),
+        out_specs=PartitionSpec(names), check_vma=False,
+    )(data, method, count)  # fmt: skip
+
+
+class Tasks:
+    """What both kinds of task are made from; `number` tasks for each problem."""
+
+    def __init__(self, data, method, sparsity: int, number: int = 1):
+        self.stack, self.method, self.sparsity, self.number = data, method, sparsity, number
+
+    def data(self, index):
+        """Problem, key and starts of task `index`, and which start it is."""
+        problem, start = index // self.number, index % self.number
+        return (*jax.tree.map(lambda leaf: take(leaf, problem), self.stack), start)
+
+    def __call__(self, data):
+        make = Adaptive if isinstance(self.method, Multistart) else Single
+        return make(self.method, self.sparsity, *data)
+
+
+class Adaptive:
+    """A `Multistart` of one problem; it advances by rounds."""
+
+    def __init__(self, method, sparsity, problem, key, given, _):
+        self.method, self.sparsity, self.problem, self.key = method, sparsity, problem, key
+        self.starts = Starts(problem, sparsity, given, key)
+
+    def begin(self):
+        return self.method.begin(self.problem, self.sparsity)
+
+    def unfinished(self, search):
+        return self.method.unfinished(search)
+
+    def advance(self, search):
+        return self.method.round(self.problem, self.starts, search)
+
+    def steps(self, search):
+        return search.steps
+
+    def end(self, search):
+        return self.method.end(self.problem, search, self.key)
+
+
+class Single:
+    """One start of any other method; it advances by steps."""
+
+    def __init__(self, method, sparsity, problem, key, given, start):
+        self.method, self.problem = method, problem
+        fresh = Fresh(problem, sparsity, given)
+        self.point, self.key = start_point(fresh, method, key, start)
+
+    def begin(self):
+        state = self.method.init(self.problem, self.point, self.key)
+        return loop.begin(self.method, self.problem, self.point, state)
+
+    def unfinished(self, run):
+        return loop.unfinished(self.method, run)
+
+    def advance(self, run):
+        return loop.advance(self.method, self.problem, self.key, run)
+
+    def steps(self, run):
+        return run.step
+
+    def end(self, run):
+        return loop.end(self.method, self.problem, run)
+
+
+def _by_sparsity(problems, sparsities, keys, start, **options) -> Solution:
+    """Problems of the same sparsity together: its value is part of every array's shape."""
+    size, longest, parts = problems.size, int(max(sparsities)), []
+    for sparsity in np.unique(sparsities):
+        here = np.flatnonzero(sparsities == sparsity)
+        data = jax.tree.map(lambda leaf, here=here: leaf[here], (problems, keys, start))
+        part = _one_sparsity(data[0], int(sparsity), *data[1:], **options)
+        fill = ((0, 0), (0, longest - int(sparsity)))
+        support = jnp.pad(part.support, fill, constant_values=size)
+        parts.append((here, dataclasses.replace(part, support=support)))
+    steps = max(part.history.shape[1] for _, part in parts)
+    order = np.argsort(np.concatenate([here for here, _ in parts]))
+    parts = [
+        dataclasses.replace(
+            part,
+            history=jnp.pad(part.history, ((0, 0), (0, steps - part.history.shape[1])), "edge"),
+        )
+        for _, part in parts
+    ]
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves)[order], *parts)
+
+
+def _spread(data, total: int, mesh):
+    """The batch padded to `total` problems, each device holding its share."""
+    sharding = NamedSharding(mesh, PartitionSpec(mesh.axis_names))
+
+    def spread(leaf):
+        if leaf.shape[0] < total:
+            last = jnp.repeat(leaf[-1:], total - leaf.shape[0], axis=0)
+            leaf = jnp.concatenate([leaf, last])
+        return to_mesh(leaf, sharding)
+
+    return jax.tree.map(spread, data)
+
+
+def check_batch(problems):
+    """n and the number of problems."""
+    leaves = jax.tree.leaves(problems)
+    counts = {leaf.shape[0] if leaf.ndim else 0 for leaf in leaves}
+    one = hasattr(problems, "A") and len(counts) == 1 and 0 not in counts
+    first = jax.tree.map(_without_batch, problems) if one else None
+    if first is None or len(first.A.shape) != 2:
+        shape = getattr(getattr(problems, "A", None), "shape", None)
+        raise ValueError(
+            f"problems must be a batch of at least one pencil, but it is a "
+            f"{type(problems).__name__} whose A has shape {shape}. Make one with "
+            f"jax.vmap(Problem)(As, Cs), As of shape (batch, n, n); for one problem use solve."
+        )
+    return first.size, counts.pop()
+
+
+def _without_batch(leaf):
+    return jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype)
+
+
+def lane_keys(keys, batch: int):
+    keys = jax.random.key(0) if keys is None else keys
+    kind = getattr(keys, "dtype", type(keys).__name__)
+    if not (isinstance(keys, jax.Array) and jnp.issubdtype(kind, jax.dtypes.prng_key)):
+        raise TypeError(
+            f"keys must be made by jax.random.key or jax.random.split, but they are {kind}. "
+            f"Wrap old ones with jax.random.wrap_key_data."
+        )
+    if keys.shape == ():
+        return jax.vmap(partial(jax.random.fold_in, keys))(jnp.arange(batch, dtype=jnp.uint32))
+    if keys.shape != (batch,):
+        raise ValueError(
+            f"keys must be one key, or one for each of the {batch} problems, but their shape is "
+            f"{keys.shape}. Use jax.random.split(key, {batch})."
+        )
+    return keys
+
+
+def _starts(start, batch: int, size: int, dtype):
+    """(batch, number, n)."""
+    shape = np.shape(start)
+    if len(shape) not in (2, 3) or shape[0] != batch or shape[-1] != size:
+        raise ValueError(
+            f"start must have shape (batch, n) = ({batch}, {size}), or (batch, number, n), but "
+            f"its shape is {shape}."
+        )
+    start = jnp.asarray(start, dtype)
+    return start[:, None] if len(shape) == 2 else start
+
+
+def _sparsities(values, batch: int, size: int) -> np.ndarray:
+    if np.shape(values) != (batch,):
+        raise ValueError(
+            f"sparsity must be one integer, or one for each of the {batch} problems, but its "
+            f"shape is {np.shape(values)}."
+        )
+    return np.array([validation.sparsity(value, size) for value in values])

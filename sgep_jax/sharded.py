@@ -1,0 +1,94 @@
+"""One problem over many devices: each runs its own multistart, and they agree once, at the end.
+
+Device d of D takes fresh starts d, d + D, d + 2D, … and draws its random numbers from
+`jax.random.fold_in(key, d)`. A and C are on every device. No device waits for another before the
+end, where the best point is chosen by one small exchange.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import NamedSharding, PartitionSpec
+
+from . import validation
+from .multistart import Multistart, Starts, slack
+from .solution import Solution
+from .solve import as_solution, multistart_for
+
+
+def solve_sharded(problem, sparsity: int, *, mesh, method=None, key=None, start=None) -> Solution:
+    """`solve` with D times the starts, on the D devices of `mesh`, in the time of the slowest.
+
+    **Arguments**
+
+    - `problem`, `sparsity`, `key`, `start`: as in `solve`.
+    - `mesh`: a `jax.sharding.Mesh`; all its devices take part, on all hosts.
+    - `method`: a `Multistart`, which each device runs to its end.
+
+    The answer is the same for the same key and number of devices. `num_starts` and `times_found`
+    count the starts of all devices; `num_steps` and `history` are those of the one that won.
+    """
+    validation.problem(problem)
+    sparsity = validation.sparsity(sparsity, problem.size)
+    method = multistart_for(problem.size, sparsity) if method is None else method
+    if not isinstance(method, Multistart):
+        raise TypeError(
+            f"solve_sharded(method=...) must be a Multistart, whose starts it shares among the "
+            f"devices, but it is a {type(method).__name__}. For many problems use solve_batch."
+        )
+    key = jax.random.key(0) if key is None else key
+    if start is not None:
+        validation.start(start, problem.size, sparsity, method.lower)
+        start = jnp.atleast_2d(jnp.asarray(start, problem.dtype))
+    data = everywhere((problem, method, key, start), mesh)
+    return _solve(*data, sparsity, mesh)
+
+
+def everywhere(tree, mesh):
+    """Every leaf whole on every device of every host."""
+    return jax.tree.map(lambda leaf: to_mesh(leaf, NamedSharding(mesh, PartitionSpec())), tree)
+
+
+def to_mesh(leaf, sharding):
+    """`leaf`, of the same value on each host, laid out by `sharding`."""
+    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        kind = jax.random.key_impl(leaf)
+        return jax.random.wrap_key_data(to_mesh(jax.random.key_data(leaf), sharding), impl=kind)
+    if jax.process_count() == 1 or not validation.is_concrete(leaf):
+        return jax.device_put(leaf, sharding)
+    if isinstance(leaf, jax.Array) and not leaf.is_fully_addressable:
+        return leaf  # it lies on several hosts already
+    values = np.asarray(leaf)
+    return jax.make_array_from_callback(values.shape, sharding, lambda part: values[part])
+
+
+@partial(jax.jit, static_argnames=("sparsity", "mesh"))
+def _solve(problem, method, key, start, sparsity, mesh) -> Solution:
+    names = mesh.axis_names
+
+    def share(problem, method, key, start):
+        device = lax.axis_index(names)
+        key = jax.random.fold_in(key, device)
+        starts = Starts(problem, sparsity, start, key, share=(device, mesh.size))
+        search = lax.while_loop(
+            method.unfinished,
+            partial(method.round, problem, starts),
+            method.begin(problem, sparsity),
+        )
+        ending, tried, found = method.end(problem, search, key)
+        values = lax.all_gather(ending.point.objective, names)
+        best = jnp.min(values)
+        found = jnp.where(values[device] <= best + slack(best), found, 0)
+        winner = jnp.argmin(values) == device
+        ending = jax.tree.map(lambda leaf: jnp.where(winner, leaf, jnp.zeros_like(leaf)), ending)
+        return lax.psum((ending, tried, found), names)
+
+    # Every device runs its own loop to its own end: nothing inside is the same on all of them.
+    search = jax.shard_map(
+        share, mesh=mesh, in_specs=PartitionSpec(), out_specs=PartitionSpec(), check_vma=False
+    )
+    found = search(*lax.stop_gradient((problem, method, key, start)))
+    return as_solution(problem, method, *found)

@@ -1,0 +1,156 @@
+"""Many problems at once: each gets the answer it would get alone."""
+
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from helpers import brute_force, definite, symmetric
+
+import sgep_jax as sgep
+
+N, S, BATCH = 12, 3, 10
+METHOD = sgep.Multistart(lanes=4, patience=24, max_steps=100)
+KEY = jax.random.key(5)
+
+
+def pencils(seed=0):
+    rng = np.random.default_rng(seed)
+    As = np.stack([symmetric(rng, N) for _ in range(BATCH)])
+    As[::2, 0, 0] -= 20  # an easy half
+    return As, np.stack([definite(rng, N) for _ in range(BATCH)])
+
+
+def batch(As, Cs, method=METHOD, chunk=3, **options):
+    problems = jax.vmap(sgep.Problem)(As, Cs)
+    return sgep.solve_batch(problems, S, method=method, chunk=chunk, keys=KEY, **options)
+
+
+@pytest.fixture(scope="module")
+def solved():
+    As, Cs = pencils()
+    return As, Cs, batch(As, Cs)
+
+
+def assert_equal(one, many, i):
+    for name in ("support", "status", "num_steps", "num_starts", "times_found"):
+        assert np.array_equal(getattr(one, name), getattr(many, name)[i]), name
+    for name in ("x", "objective", "history"):
+        np.testing.assert_allclose(getattr(one, name), getattr(many, name)[i], rtol=1e-9, atol=1e-9)
+
+
+def test_each_problem_gets_its_own_answer_and_it_is_the_best(solved):
+    As, Cs, many = solved
+    for i, (A, C) in enumerate(zip(As, Cs, strict=True)):
+        key = jax.random.fold_in(KEY, i)
+        assert_equal(sgep.solve(sgep.Problem(A, C), S, method=METHOD, key=key), many, i)
+        value, support = brute_force(A, C, S)
+        np.testing.assert_allclose(many.objective[i], value, rtol=1e-9)
+        assert tuple(many.support[i].tolist()) == support
+
+
+def test_neither_the_chunk_nor_the_neighbours_matter_and_the_gradient_is_xx(solved):
+    As, Cs, many = solved
+
+    def total(As):
+        wide = batch(As, jnp.asarray(Cs), chunk=BATCH)
+        return jnp.sum(wide.objective), wide
+
+    gradient, wide = jax.grad(total, has_aux=True)(jnp.asarray(As))
+    x = np.asarray(many.x)
+    np.testing.assert_allclose(gradient, x[:, :, None] * x[:, None, :], atol=1e-8)
+
+    order = np.random.default_rng(1).permutation(BATCH)
+    keys = jax.vmap(lambda i: jax.random.fold_in(KEY, i))(order)
+    problems = jax.vmap(sgep.Problem)(As[order], Cs[order])
+    mixed = sgep.solve_batch(problems, S, method=METHOD, chunk=3, keys=keys)
+    for place, i in enumerate(order):
+        assert_equal(jax.tree.map(lambda leaf, i=i: leaf[i], many), wide, i)
+        assert_equal(jax.tree.map(lambda leaf, i=i: leaf[i], many), mixed, place)
+
+
+def test_a_bad_problem_says_so_and_harms_no_other(solved):
+    As, Cs, many = solved
+    bad_A, bad_C = As.copy(), Cs.copy()
+    bad_A[1, 2, 3] = bad_A[1, 3, 2] = np.nan
+    bad_C[4] = np.ones((N, N))  # rank one
+    bad_A[7] = np.inf
+    found = batch(bad_A, bad_C)
+    assert found.status[1] == found.status[7] == sgep.Status.NOT_FINITE
+    assert found.status[4] == sgep.Status.NO_DEFINITE_SUPPORT
+    assert not np.isfinite(np.asarray(found.objective)[[1, 4, 7]]).any()
+    good = np.setdiff1d(np.arange(BATCH), [1, 4, 7])
+    for field in ("x", "objective", "support", "status", "history"):
+        assert np.array_equal(getattr(found, field)[good], getattr(many, field)[good])
+    with pytest.raises(sgep.SolveError, match=r"NOT_FINITE.*problem 1, and 2 more"):
+        found.check()
+
+
+def test_slots_do_not_wait_for_the_slowest():
+    """Ten problems, one in two hard, through three slots: the steps that the slots spend are below
+    1.5 times those that the problems need."""
+    As, Cs = pencils(3)
+    run = sys.modules["sgep_jax.batch"]._solve_batch
+    keys = jax.random.split(KEY, BATCH)
+    data = jax.vmap(sgep.Problem)(As, Cs), keys, None
+    solution, steps = run(data, METHOD, BATCH, S, None, 3)
+    needed = int(np.sum(solution.num_steps))
+    assert needed <= int(steps) < 1.5 * needed
+
+
+def test_other_methods_take_every_start_to_a_slot_in_single_precision(solved):
+    As, Cs = (array.astype("float32") for array in solved[:2])
+    method = sgep.SwapSearch(max_steps=50)
+    starts = np.zeros((BATCH, N), "float32")
+    starts[:, :S] = 1.0
+    many = batch(As, Cs, method, start=starts, num_starts=2)
+    assert many.x.dtype == jnp.float32 and (np.asarray(many.num_starts) == 2).all()
+    for i in (0, 5, 9):
+        one = sgep.solve(
+            sgep.Problem(As[i], Cs[i]), S, method=method, key=jax.random.fold_in(KEY, i),
+            start=starts[i], num_starts=2,
+        )  # fmt: skip
+        assert np.array_equal(one.support, many.support[i])
+        np.testing.assert_allclose(one.x, many.x[i], rtol=1e-3, atol=1e-4)
+
+
+def test_a_sparsity_for_each_problem(solved):
+    """The same pencils with two sparsities, in turns."""
+    As, Cs, many = solved
+    problems = jax.vmap(sgep.Problem)(np.repeat(As, 2, axis=0), np.repeat(Cs, 2, axis=0))
+    keys = jax.vmap(lambda i: jax.random.fold_in(KEY, i))(np.repeat(np.arange(BATCH), 2))
+    both = sgep.solve_batch(problems, [2, S] * BATCH, method=METHOD, keys=keys, chunk=3)
+    assert np.array_equal(both.x[1::2], many.x)
+    assert np.array_equal(both.support[1::2], many.support)
+    for i, (A, C) in enumerate(zip(As, Cs, strict=True)):
+        value, support = brute_force(A, C, 2)
+        np.testing.assert_allclose(both.objective[2 * i], value, rtol=1e-9)
+        assert tuple(both.support[2 * i].tolist()) == (*support, N)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"keys": jax.random.split(KEY, 3)}, r"jax.random.split\(key, 10\)"),
+        ({"sparsity": 0}, "sparsity must be between 1 and n = 12"),
+        ({"sparsity": [1, 2]}, "one for each of the 10 problems"),
+        ({"chunk": 0}, r"solve_batch\(chunk=...\) must be at least 1"),
+        ({"start": np.ones(N)}, r"start must have shape \(batch, n\) = \(10, 12\)"),
+        ({"num_starts": 0}, r"solve_batch\(num_starts=...\) must be at least 1"),
+    ],
+)
+def test_bad_arguments(options, message):
+    problems = jax.vmap(sgep.Problem)(pencils()[0])
+    options = {"sparsity": S} | options
+    with pytest.raises(ValueError, match=message):
+        sgep.solve_batch(problems, **options)
+
+
+def test_old_keys_and_single_problems_are_refused():
+    with pytest.raises(TypeError, match=r"jax.random.wrap_key_data"):
+        sgep.solve_batch(jax.vmap(sgep.Problem)(pencils()[0]), S, keys=np.zeros(2, np.uint32))
+    with pytest.raises(ValueError, match="for one problem use solve"):
+        sgep.solve_batch(sgep.Problem(np.eye(N)), S)
+    with pytest.raises(ValueError, match="a batch of at least one pencil"):
+        sgep.solve_batch(jax.vmap(sgep.Problem)(np.zeros((0, N, N))), S)
