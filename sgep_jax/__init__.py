@@ -27,7 +27,7 @@ from .solution import Solution, SolveError, Status
 from .solve import solve
 from .swap_search import SwapSearch
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Components",
