@@ -107,7 +107,8 @@ def main():
                 print(f"{n:>4} {s:>3} {batch:>6} left out: {batch * seconds:.0f} s a loop")
                 continue
             S = covariances(batch, n, s)
-            found, same, chunk, loss, seconds, fast, cpu = cell(n, s, S, 1 if options.quick else 3)
+            repeats = 1 if options.quick else 10 if batch <= 8 else 3
+            found, same, chunk, loss, seconds, fast, cpu = cell(n, s, S, repeats)
             row = (f"{n:>4} {s:>3} {batch:>6} {chunk:>5} {1 / seconds:>9.1f} {1 / fast:>9.1f} "
                    f"{seconds / fast:>5.2f}x {cpu:>5.2f}x {loss:>5.2f} {same!s:>5}")  # fmt: skip
             if other is not None:

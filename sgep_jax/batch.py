@@ -47,8 +47,9 @@ def solve_batch(
     - `chunk`: how many problems run side by side on each device; by default as many as pay.
 
     Problem i gets the answer of `solve(problem_i, sparsity, key=key_i)`, up to rounding, whatever
-    the rest of the batch, the chunk and the devices; on other devices the same to the last bit.
-    A problem that fails says so in its status and leaves the others alone.
+    the rest of the batch, the chunk and the number of devices; with the same chunk, more devices
+    give the same to the last bit. A problem that fails says so in its status and leaves the
+    others alone.
 
     ```python
     batch = solve_batch(jax.vmap(Problem)(As), 5)
