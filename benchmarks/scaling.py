@@ -78,18 +78,13 @@ def main():
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
     print(machine(), flush=True)
-    ns, ss = ((500, 1000), (8, 16)) if quick else ((1000, 2000, 4000, 8000), (8, 16, 32, 64))
+    ns, ss = ((500, 1000), (8, 16)) if quick else ((500, 1000, 2000, 4000), (8, 16, 32, 64))
     times = [step_time(n, 16) for n in ns]
-    print(
-        "s = 16:", ", ".join(f"n = {n}: {t * 1e3:.3f} ms" for n, t in zip(ns, times, strict=True))
-    )
-    print(f"a step costs n^{growth(ns, times):.2f}")
+    print(f"s = 16: {listing('n', ns, times)}\na step costs n^{growth(ns, times):.2f}", flush=True)
+    if not quick:
+        print(f"beyond the caches: {listing('n', [8000], [step_time(8000, 16)])}")
     times = [step_time(ns[1], s) for s in ss]
-    print(
-        f"n = {ns[1]}:",
-        ", ".join(f"s = {s}: {t * 1e3:.3f} ms" for s, t in zip(ss, times, strict=True)),
-    )
-    print(f"a step costs s^{growth(ss, times):.2f}")
+    print(f"n = {ns[1]}: {listing('s', ss, times)}\na step costs s^{growth(ss, times):.2f}")
     for _ in range(1 if quick else 3):
         print(
             subprocess.run([sys.executable, "-c", COLD], capture_output=True, text=True).stdout,

@@ -80,10 +80,9 @@ def test_sufficient_decrease():
     assert moves > 10
 
 
-@pytest.mark.parametrize("name", ["bisection", "uniform"])
-def test_draws_are_reproducible(name):
+def test_draws_are_reproducible():
     rng = np.random.default_rng(5)
-    problem, method = sgep.Problem(symmetric(rng, N), definite(rng, N)), SWAP[name]
+    problem, method = sgep.Problem(symmetric(rng, N), definite(rng, N)), SWAP["bisection"]
 
     def run(key):
         return sgep.solve(problem, S, method=method, key=key)

@@ -212,7 +212,7 @@ def test_the_default_method():
 
 def test_gradients_through_a_solve():
     def value(X, form):
-        solution = sgep.solve(sgep.pca_problem(X, scale=True, form=form), 3, method=Greedy())
+        solution = sgep.solve(sgep.pca_problem(X, form=form), 3, method=Greedy())
         return solution.objective + jnp.vdot(jnp.cos(jnp.arange(12.0)), solution.x**2)
 
     found, formed = (

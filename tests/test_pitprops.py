@@ -7,7 +7,7 @@ from helpers import ALWAYS_FIND_PITPROPS, METHODS, PITPROPS, TOLERANCE
 
 import sgep_jax as sgep
 
-NON_NEGATIVE = {5: PITPROPS[4], 9: PITPROPS[8], 10: 4.1441106786}
+NON_NEGATIVE = {9: PITPROPS[8], 10: 4.1441106786}
 
 
 def variance(s, dtype, **options):
@@ -20,7 +20,7 @@ def variance(s, dtype, **options):
     return -float(solution.objective), x
 
 
-@pytest.mark.parametrize("s", [1, 4, 7, 10, 13])  # all thirteen: tests/test_path.py
+@pytest.mark.parametrize("s", [1, 6, 12])  # all thirteen: tests/test_path.py
 @pytest.mark.parametrize("name", ALWAYS_FIND_PITPROPS)
 def test_known_truth(name, s):
     value, _ = variance(s, "float64", method=METHODS[name])
