@@ -82,7 +82,8 @@ def solve(
 def keeps_rules(method):
     """Methods that exchange coordinates can keep to groups; those that truncate cannot."""
     exchanging = isinstance(method, (Multistart, SwapSearch, Decomposition, Exhaustive, Whole))
-    if not exchanging or getattr(method, "draw", "stratified") != "stratified":
+    parts = (method, getattr(method, "refine", None))
+    if not exchanging or any(getattr(part, "draw", None) == "uniform" for part in parts):
         raise ValueError(
             f"groups, forced and forbidden need a method that exchanges variables (the default, "
             f"SwapSearch, a stratified Decomposition, Exhaustive), but it is {method}."

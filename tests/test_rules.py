@@ -124,6 +124,11 @@ def test_gradient_is_that_of_the_support():
             {"forced": [1], "method": sgep.Decomposition(draw="uniform")},
             "stratified",
         ),
+        (
+            2,
+            {"forced": [1], "method": sgep.Multistart(refine=sgep.Decomposition(draw="uniform"))},
+            "stratified",
+        ),
     ],
 )
 def test_wrong_rules(sparsity, rules, message):
