@@ -251,20 +251,14 @@ def check_batch(problems):
     """n and the number of problems."""
     leaves = jax.tree.leaves(problems)
     counts = {leaf.shape[0] if leaf.ndim else 0 for leaf in leaves}
-    one = hasattr(problems, "A") and len(counts) == 1 and 0 not in counts
-    first = jax.tree.map(_without_batch, problems) if one else None
-    if first is None or len(first.A.shape) != 2:
-        shape = getattr(getattr(problems, "A", None), "shape", None)
+    shape = getattr(getattr(problems, "A", None), "shape", None)
+    if len(shape or ()) != 3 or len(counts) != 1 or 0 in counts:
         raise ValueError(
             f"problems must be a batch of at least one pencil, but it is a "
             f"{type(problems).__name__} whose A has shape {shape}. Make one with "
             f"jax.vmap(Problem)(As, Cs), As of shape (batch, n, n); for one problem use solve."
         )
-    return first.size, counts.pop()
-
-
-def _without_batch(leaf):
-    return jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype)
+    return problems.size, counts.pop()
 
 
 def lane_keys(keys, batch: int):
