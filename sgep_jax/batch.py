@@ -21,7 +21,7 @@ from .linalg import take
 from .multistart import Multistart, Starts
 from .sharded import everywhere, to_mesh
 from .solution import Solution
-from .solve import _solve, as_solution, best_ending, default_method, start_point
+from .solve import as_solution, best_ending, default_method, solve, start_point
 from .start import Fresh
 from .whole import Whole
 from .work_queue import run_queue
@@ -99,8 +99,7 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
     static = (sparsity, num_starts, min(int(chunk), share))
     data = (problems, keys, start)
     if isinstance(method, Whole):  # an eigenproblem each, and no loop
-        whole = jax.vmap(lambda problem, key: _solve(problem, method, key, None, sparsity, None))
-        return whole(problems, keys)
+        return jax.vmap(lambda problem: solve(problem, sparsity, method=method))(problems)
     if mesh is None:
         return _solve_batch(data, method, batch, *static)[0]
     data = _spread(data, share * devices, mesh)

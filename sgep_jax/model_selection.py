@@ -20,7 +20,7 @@ import numpy as np
 
 from . import validation
 from .applications import cca_problem, fda_problem, pca_problem, tables
-from .applications.cca import _same_rows as same_rows
+from .applications.cca import same_rows
 from .applications.fda import class_codes
 from .discriminant import gaussian_rule
 from .held_out import correlations, explained_share, moments
