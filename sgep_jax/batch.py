@@ -59,7 +59,7 @@ def solve_batch(
     size, batch = check_batch(problems)
     keys = lane_keys(keys, batch)
     if start is not None:
-        start = _starts(start, batch, size, problems.dtype)
+        start = lane_starts(start, batch, size, problems.dtype)
     options = {"method": method, "num_starts": num_starts, "mesh": mesh, "chunk": chunk}
     if np.ndim(sparsity) == 0:
         return _one_sparsity(problems, sparsity, keys, start, **options)
@@ -278,7 +278,7 @@ def lane_keys(keys, batch: int):
     return keys
 
 
-def _starts(start, batch: int, size: int, dtype):
+def lane_starts(start, batch: int, size: int, dtype):
     """(batch, number, n)."""
     shape = np.shape(start)
     if len(shape) not in (2, 3) or shape[0] != batch or shape[-1] != size:
