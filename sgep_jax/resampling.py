@@ -39,6 +39,9 @@ def bootstrap(
     ```
     """
     rows = _rows(data)
+    data = jax.tree.map(jnp.asarray, data)
+    for array in jax.tree.leaves(data):
+        validation.finite("data", array)  # `make_problem` is traced, and cannot tell
     strata = np.zeros(rows, int) if strata is None else _codes(strata, rows)
     sizes = np.bincount(strata)
     draw = Draw(
@@ -94,7 +97,8 @@ def permutation_test(
 
         p = (1 + #{permutations with an objective ≤ that of the data}) / (1 + permutations),
 
-    which is valid for any number of permutations: under the hypothesis P(p ≤ α) ≤ α.
+    which is valid for any number of permutations: under the hypothesis P(p ≤ α) ≤ α. Permutations
+    without an answer (objective inf) count as lower, so that they never make p smaller.
 
     **Arguments**
 
@@ -114,7 +118,7 @@ def permutation_test(
     batch = _solve_all(make_problem, data, permute, sparsity, num_permutations, key, options)
     observed, permuted = float(solution.objective), np.asarray(batch.objective)
     rounding = 1e3 * float(jnp.finfo(permuted.dtype).eps) * abs(observed)
-    below = int(np.sum(permuted <= observed + rounding))
+    below = int(np.sum((permuted <= observed + rounding) | ~np.isfinite(permuted)))
     return PermutationTest((1 + below) / (1 + num_permutations), solution, permuted)
 
 
@@ -133,7 +137,6 @@ def _solve_all(make_problem, data, change, sparsity, number, key, options) -> So
     """The answers for `number` changed copies of the data, a part of them at a time."""
     validation.count("resampling", "the number of resamples", number, 1)
     key = jax.random.key(0) if key is None else key
-    data = jax.tree.map(jnp.asarray, data)
     keys = jax.vmap(lambda i: jax.random.split(jax.random.fold_in(key, i)))(
         jnp.arange(number, dtype=jnp.uint32)
     )
