@@ -38,6 +38,7 @@ def bootstrap(
     selection_frequencies(batch)
     ```
     """
+    validation.count("bootstrap", "num_resamples", num_resamples, 1)
     rows = _rows(data)
     data = jax.tree.map(jnp.asarray, data)
     for array in jax.tree.leaves(data):
@@ -111,6 +112,7 @@ def permutation_test(
     permutation_test(pca_problem, X, 5, 199, permute=permute_columns).p_value
     ```
     """
+    validation.count("permutation_test", "num_permutations", num_permutations, 1)
     key = jax.random.key(0) if key is None else key
     data = jax.tree.map(jnp.asarray, data)
     single = {name: options[name] for name in ("method", "num_starts") if name in options}
@@ -135,7 +137,6 @@ def permute_rows(key, X):
 
 def _solve_all(make_problem, data, change, sparsity, number, key, options) -> Solution:
     """The answers for `number` changed copies of the data, a part of them at a time."""
-    validation.count("resampling", "the number of resamples", number, 1)
     key = jax.random.key(0) if key is None else key
     keys = jax.vmap(lambda i: jax.random.split(jax.random.fold_in(key, i)))(
         jnp.arange(number, dtype=jnp.uint32)
