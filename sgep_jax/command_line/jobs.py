@@ -202,6 +202,8 @@ def _standardised(options, table):
             f"column {constant[0]!r} is constant ({len(constant)} such): it has no standard "
             f"deviation to divide by. Leave it out: --drop {','.join(constant[:5])}"
         )
+    if len(constant) == len(table.names):
+        raise ValueError("the table must vary, but all its columns are constant.")
     return X / deviation if options.scale else X
 
 
