@@ -230,6 +230,8 @@ def test_bad_tables(tmp_path, say, columns, arguments, message):
         (["cca", "TABLE"], "cca needs the two views"),
         (["cca", "TABLE", "--views", "a*"], "must be A:B or a number"),
         (["cca", "TABLE", "TABLE", "TABLE"], "one file or two, but 3"),
+        (["cca", "TABLE", "TABLE", "--views", "2"], "--views is for one file"),
+        (["pca", "TABLE", "--delimiter", "::"], "must be one character"),
     ],
 )
 def test_usage_errors(table, capsys, arguments, message):
