@@ -45,7 +45,7 @@ def bootstrap(
         validation.finite("data", array)  # `make_problem` is traced, and cannot tell
     strata = np.zeros(rows, int) if strata is None else _codes(strata, rows)
     sizes = np.bincount(strata)
-    draw = Draw(
+    draw = _Draw(
         order=np.argsort(strata, kind="stable").astype(np.int32),
         first=(np.cumsum(sizes) - sizes)[strata].astype(np.int32),
         size=sizes[strata].astype(np.int32),
@@ -53,7 +53,7 @@ def bootstrap(
     return _solve_all(make_problem, (data, draw), _resample, sparsity, num_resamples, key, options)
 
 
-class Draw(NamedTuple):
+class _Draw(NamedTuple):
     """For each row, where the rows of its label begin in `order`, and how many they are."""
 
     order: jax.Array
