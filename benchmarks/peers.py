@@ -1,7 +1,7 @@
 """Claim: on every cell the default's objective is the lowest or equal (relative 1e-6) among the
-packages that can be installed from the registry, all polished in the same way.
+packages that pip installs, all polished in the same way.
 
-Peers, each in a process of its own because some change global settings, on one thread pool:
+Peers, each in a process of its own because some change global settings:
 
 - abess `SparsePCA(support_size=s).fit(Sigma=...)` (PCA);
 - scikit-learn `SparsePCA(1, alpha)`, the penalty bisected until s loadings are left (PCA);
