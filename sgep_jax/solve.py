@@ -13,7 +13,7 @@ from .baselines.exhaustive import Exhaustive
 from .decomposition import Decomposition
 from .gradients import reattach
 from .loop import run
-from .multistart import Multistart
+from .multistart import Multistart, slack
 from .rules import check_start, make_rules
 from .solution import Solution, Status
 from .start import Fresh, complete
@@ -182,4 +182,4 @@ def best_ending(endings):
     values = endings.point.objective
     best = jax.tree.map(lambda leaf: leaf[jnp.argmin(values)], endings)
     value = best.point.objective
-    return best, jnp.sum(values <= value + 1e-6 * jnp.abs(value), dtype=jnp.int32)
+    return best, jnp.sum(values <= value + slack(value), dtype=jnp.int32)
