@@ -3,6 +3,7 @@
 import enum
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 import sgep_jax
@@ -21,17 +22,20 @@ def entry(name: str, thing) -> str:
         signature = str(inspect.signature(thing)) if callable(thing) else ""
     except ValueError:
         signature = ""
+    signature = re.sub(r"\bjax\.[\w.]*Array\b", "jax.Array", signature)  # JAX's inner names change
+    signature = re.sub(r"\bsgep_jax\.[\w.]+\.", "", signature)
     return f"### `{name}`\n\n```\n{name.split('.')[-1]}{signature}\n```\n\n{text}\n"
 
 
 def public(module) -> list[str]:
-    """What a module defines itself, or lists."""
+    """What a module lists, or defines itself beyond what is at the top."""
     listed = getattr(module, "__all__", None)
     return listed or [
         name
         for name, thing in vars(module).items()
         if not name.startswith("_")
-        and (inspect.isfunction(thing) or inspect.isclass(thing))
+        and name not in sgep_jax.__all__
+        and callable(thing)  # jitted functions too
         and thing.__module__ == module.__name__
     ]
 

@@ -1,4 +1,4 @@
-"""`python -m sgep_jax`; see `command_line.py`."""
+"""`python -m sgep_jax`; see `command_line/`."""
 
 import sys
 

@@ -21,7 +21,7 @@ from .linalg import take
 from .multistart import Multistart, Starts
 from .sharded import everywhere, to_mesh
 from .solution import Solution
-from .solve import _solve, as_solution, best_ending, default_method, start_point
+from .solve import as_solution, best_ending, default_method, solve, start_point
 from .start import Fresh
 from .whole import Whole
 from .work_queue import run_queue
@@ -59,7 +59,7 @@ def solve_batch(
     size, batch = check_batch(problems)
     keys = lane_keys(keys, batch)
     if start is not None:
-        start = _starts(start, batch, size, problems.dtype)
+        start = lane_starts(start, batch, size, problems.dtype)
     options = {"method": method, "num_starts": num_starts, "mesh": mesh, "chunk": chunk}
     if np.ndim(sparsity) == 0:
         return _one_sparsity(problems, sparsity, keys, start, **options)
@@ -99,8 +99,7 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
     static = (sparsity, num_starts, min(int(chunk), share))
     data = (problems, keys, start)
     if isinstance(method, Whole):  # an eigenproblem each, and no loop
-        whole = jax.vmap(lambda problem, key: _solve(problem, method, key, None, sparsity, None))
-        return whole(problems, keys)
+        return jax.vmap(lambda problem: solve(problem, sparsity, method=method))(problems)
     if mesh is None:
         return _solve_batch(data, method, batch, *static)[0]
     data = _spread(data, share * devices, mesh)
@@ -251,20 +250,14 @@ def check_batch(problems):
     """n and the number of problems."""
     leaves = jax.tree.leaves(problems)
     counts = {leaf.shape[0] if leaf.ndim else 0 for leaf in leaves}
-    one = hasattr(problems, "A") and len(counts) == 1 and 0 not in counts
-    first = jax.tree.map(_without_batch, problems) if one else None
-    if first is None or len(first.A.shape) != 2:
-        shape = getattr(getattr(problems, "A", None), "shape", None)
+    shape = getattr(getattr(problems, "A", None), "shape", None)
+    if len(shape or ()) != 3 or len(counts) != 1 or 0 in counts:
         raise ValueError(
             f"problems must be a batch of at least one pencil, but it is a "
             f"{type(problems).__name__} whose A has shape {shape}. Make one with "
             f"jax.vmap(Problem)(As, Cs), As of shape (batch, n, n); for one problem use solve."
         )
-    return first.size, counts.pop()
-
-
-def _without_batch(leaf):
-    return jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype)
+    return problems.size, counts.pop()
 
 
 def lane_keys(keys, batch: int):
@@ -285,7 +278,7 @@ def lane_keys(keys, batch: int):
     return keys
 
 
-def _starts(start, batch: int, size: int, dtype):
+def lane_starts(start, batch: int, size: int, dtype):
     """(batch, number, n)."""
     shape = np.shape(start)
     if len(shape) not in (2, 3) or shape[0] != batch or shape[-1] != size:

@@ -88,9 +88,7 @@ class Components:
             return f"batch {jnp.shape(self.x)[:-2]} of {jnp.shape(self.x)[-2]} components"
         x, support = np.asarray(self.x), np.asarray(self.support)
         n = x.shape[1]
-        names = [f"variable {i}" for i in range(n)] if names is None else [str(i) for i in names]
-        if len(names) != n:
-            raise ValueError(f"names must be n = {n} names, one per variable, not {len(names)}.")
+        names = validation.names(names, n)
         rows = [i for i in np.unique(support) if i < n]
         width = max([len(names[i]) for i in rows] + [len("objective")])
 

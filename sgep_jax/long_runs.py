@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 from . import validation
-from .batch import check_batch, lane_keys, solve_batch
+from .batch import check_batch, lane_keys, lane_starts, solve_batch
 from .solution import Solution, Status
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Solution))
@@ -48,6 +48,8 @@ def solve_long(
     size, total = check_batch(problems)
     sparsity = validation.sparsity(sparsity, size)
     keys = lane_keys(keys, total)
+    if start is not None:
+        start = lane_starts(start, total, size, problems.dtype)
     path = None if checkpoint is None else _path(checkpoint)
     token = path and fingerprint(problems, sparsity, keys, method, start, num_starts)
     done = Done(total, path, token)
@@ -82,7 +84,7 @@ class Done:
         self.total, self.path, self.token = total, path, token
         self.places, self.answers = np.zeros(0, np.int64), None
         if path is not None and path.exists():
-            self.places, self.answers = load(path, token, total)
+            self.places, self.answers = load(path, token)
 
     def add(self, places, answers: Solution):
         """The first answers are those of `places`, the others padding."""
@@ -121,7 +123,7 @@ def save(path: Path, token: str, places, answers: Solution):
         temporary.unlink(missing_ok=True)
 
 
-def load(path: Path, token: str, total: int):
+def load(path: Path, token: str):
     """Places and answers of a checkpoint, or an error that says why it is refused."""
     try:
         with np.load(path, allow_pickle=False) as file:

@@ -20,7 +20,7 @@ import numpy as np
 
 from . import validation
 from .applications import cca_problem, fda_problem, pca_problem, tables
-from .applications.cca import _same_rows as same_rows
+from .applications.cca import same_rows
 from .applications.fda import class_codes
 from .discriminant import gaussian_rule
 from .held_out import correlations, explained_share, moments
@@ -105,7 +105,14 @@ def choose_sparsity(
     for train, test in folds(task.num_rows, num_folds, key_folds, task.codes):
         path = solve_path(task.problem(train), counts, method=method, key=key_solve, **options)
         columns.append([task.score(x, train, test) for x in np.asarray(path.check().x)])
-    return SparsityScores(tuple(map(int, counts)), np.array(columns, float).T)
+    scores = np.array(columns, float).T
+    if not np.isfinite(scores).all():
+        place, fold = np.argwhere(~np.isfinite(scores))[0]
+        raise ValueError(
+            f"task.score must give finite numbers, but for sparsity {counts[place]} and fold "
+            f"{fold} it gives {scores[place, fold]}. Do the rows of a fold vary?"
+        )
+    return SparsityScores(tuple(map(int, counts)), scores)
 
 
 def folds(num_rows: int, num_folds: int, key, codes=None):
@@ -131,7 +138,7 @@ def folds(num_rows: int, num_folds: int, key, codes=None):
 
 def pca_task(X, *, scale=False) -> Task:
     """The share of the held-out variance that the component explains."""
-    X = np.asarray(tables.table("X", X))
+    X = _dense_table("X", X)
 
     def score(x, train, test):
         mean, deviation = moments("X", X[train], scale)
@@ -142,7 +149,7 @@ def pca_task(X, *, scale=False) -> Task:
 
 def fda_task(X, y, *, scale=True, ridge=1e-3) -> Task:
     """The share of the held-out samples that the component classifies correctly."""
-    X = np.asarray(tables.table("X", X))
+    X = _dense_table("X", X)
     codes = class_codes(y, len(X))
 
     def score(x, train, test):
@@ -162,7 +169,7 @@ def fda_task(X, y, *, scale=True, ridge=1e-3) -> Task:
 
 def cca_task(X, Y, *, scale=True, ridge=1e-3) -> Task:
     """The correlation of the two held-out scores."""
-    X, Y = np.asarray(tables.table("X", X)), np.asarray(tables.table("Y", Y))
+    X, Y = _dense_table("X", X), _dense_table("Y", Y)
     same_rows(X, Y)
 
     def score(x, train, test):
@@ -174,3 +181,12 @@ def cca_task(X, Y, *, scale=True, ridge=1e-3) -> Task:
         return cca_problem(X[train], Y[train], scale=scale, ridge=ridge)
 
     return Task(len(X), problem, score)
+
+
+def _dense_table(name, X) -> np.ndarray:
+    if hasattr(X, "tocsc"):
+        raise TypeError(
+            f"{name} must be a dense array, whose rows can be dealt into folds, but it is a "
+            f"{type(X).__name__}. Pass {name}.toarray()."
+        )
+    return np.asarray(tables.table(name, X))

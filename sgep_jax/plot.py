@@ -5,6 +5,7 @@ Without `ax` a new figure is made, in the current style. matplotlib is an extra.
 
 import numpy as np
 
+from . import validation
 from .solution import Solution
 
 
@@ -22,7 +23,7 @@ def loadings(x, names=None, *, ax=None):
             f"x must be one component (n,) or several (c, n), but its shape is {x.shape}. "
             f"Pick one of the batch."
         )
-    names = _names(names, x.shape[1])
+    names = validation.names(names, x.shape[1])
     used = np.flatnonzero((x != 0).any(axis=0))
     if len(used) == 0:
         raise ValueError("x must have a nonzero loading, but all of them are zero.")
@@ -213,15 +214,6 @@ def require_matplotlib():
         import matplotlib  # noqa: F401
     except ImportError:
         raise ImportError('sgep_jax.plot needs matplotlib: pip install "sgep_jax[plot]".') from None
-
-
-def _names(names, size):
-    if names is None:
-        return [f"variable {i}" for i in range(size)]
-    names = [str(name) for name in names]
-    if len(names) != size:
-        raise ValueError(f"names must be n = {size} names, one per variable, not {len(names)}.")
-    return names
 
 
 def _times(factor):

@@ -38,10 +38,14 @@ def bootstrap(
     selection_frequencies(batch)
     ```
     """
+    validation.count("bootstrap", "num_resamples", num_resamples, 1)
     rows = _rows(data)
+    data = jax.tree.map(jnp.asarray, data)
+    for array in jax.tree.leaves(data):
+        validation.finite("data", array)  # `make_problem` is traced, and cannot tell
     strata = np.zeros(rows, int) if strata is None else _codes(strata, rows)
     sizes = np.bincount(strata)
-    draw = Draw(
+    draw = _Draw(
         order=np.argsort(strata, kind="stable").astype(np.int32),
         first=(np.cumsum(sizes) - sizes)[strata].astype(np.int32),
         size=sizes[strata].astype(np.int32),
@@ -49,7 +53,7 @@ def bootstrap(
     return _solve_all(make_problem, (data, draw), _resample, sparsity, num_resamples, key, options)
 
 
-class Draw(NamedTuple):
+class _Draw(NamedTuple):
     """For each row, where the rows of its label begin in `order`, and how many they are."""
 
     order: jax.Array
@@ -94,7 +98,8 @@ def permutation_test(
 
         p = (1 + #{permutations with an objective ≤ that of the data}) / (1 + permutations),
 
-    which is valid for any number of permutations: under the hypothesis P(p ≤ α) ≤ α.
+    which is valid for any number of permutations: under the hypothesis P(p ≤ α) ≤ α. Permutations
+    without an answer (objective inf) count as lower, so that they never make p smaller.
 
     **Arguments**
 
@@ -107,6 +112,7 @@ def permutation_test(
     permutation_test(pca_problem, X, 5, 199, permute=permute_columns).p_value
     ```
     """
+    validation.count("permutation_test", "num_permutations", num_permutations, 1)
     key = jax.random.key(0) if key is None else key
     data = jax.tree.map(jnp.asarray, data)
     single = {name: options[name] for name in ("method", "num_starts") if name in options}
@@ -114,7 +120,7 @@ def permutation_test(
     batch = _solve_all(make_problem, data, permute, sparsity, num_permutations, key, options)
     observed, permuted = float(solution.objective), np.asarray(batch.objective)
     rounding = 1e3 * float(jnp.finfo(permuted.dtype).eps) * abs(observed)
-    below = int(np.sum(permuted <= observed + rounding))
+    below = int(np.sum((permuted <= observed + rounding) | ~np.isfinite(permuted)))
     return PermutationTest((1 + below) / (1 + num_permutations), solution, permuted)
 
 
@@ -131,9 +137,7 @@ def permute_rows(key, X):
 
 def _solve_all(make_problem, data, change, sparsity, number, key, options) -> Solution:
     """The answers for `number` changed copies of the data, a part of them at a time."""
-    validation.count("resampling", "the number of resamples", number, 1)
     key = jax.random.key(0) if key is None else key
-    data = jax.tree.map(jnp.asarray, data)
     keys = jax.vmap(lambda i: jax.random.split(jax.random.fold_in(key, i)))(
         jnp.arange(number, dtype=jnp.uint32)
     )

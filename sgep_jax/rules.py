@@ -141,8 +141,9 @@ def check_start(values, rules: Rules):
         counts = np.bincount(labels[x != 0], minlength=len(quota))
         if np.any(counts > quota):
             label = int(np.argmax(counts > quota))
-            what = "forbidden variables" if label == len(quota) - 1 else f"group {label}"
+            what = f"variables of group {label}" if len(quota) > 3 else "variables"
+            what = "forbidden variables" if label == len(quota) - 1 else f"{what} not forced"
             raise ValueError(
-                f"start must not have more nonzeros than allowed, but it has {counts[label]} in "
+                f"start must not have more nonzeros than allowed, but it has {counts[label]} at "
                 f"{what}, where {quota[label]} are allowed. Set some to zero."
             )

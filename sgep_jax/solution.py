@@ -92,7 +92,8 @@ class Solution:
     - `history` (max_steps + 1,): objective after each step, padded with the last value. The final
       polish may lower the objective once more.
     - `num_starts` (): how many starts were run.
-    - `times_found` (): how many of them ended at the best objective (to a relative 1e-6).
+    - `times_found` (): how many of them ended at the best objective, to a relative 1e-8 or to
+      rounding.
     """
 
     x: jax.Array

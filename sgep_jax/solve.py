@@ -13,7 +13,7 @@ from .baselines.exhaustive import Exhaustive
 from .decomposition import Decomposition
 from .gradients import reattach
 from .loop import run
-from .multistart import Multistart
+from .multistart import Multistart, slack
 from .rules import check_start, make_rules
 from .solution import Solution, Status
 from .start import Fresh, complete
@@ -82,7 +82,8 @@ def solve(
 def keeps_rules(method):
     """Methods that exchange coordinates can keep to groups; those that truncate cannot."""
     exchanging = isinstance(method, (Multistart, SwapSearch, Decomposition, Exhaustive, Whole))
-    if not exchanging or getattr(method, "draw", "stratified") != "stratified":
+    parts = (method, getattr(method, "refine", None))
+    if not exchanging or any(getattr(part, "draw", None) == "uniform" for part in parts):
         raise ValueError(
             f"groups, forced and forbidden need a method that exchanges variables (the default, "
             f"SwapSearch, a stratified Decomposition, Exhaustive), but it is {method}."
@@ -181,4 +182,4 @@ def best_ending(endings):
     values = endings.point.objective
     best = jax.tree.map(lambda leaf: leaf[jnp.argmin(values)], endings)
     value = best.point.objective
-    return best, jnp.sum(values <= value + 1e-6 * jnp.abs(value), dtype=jnp.int32)
+    return best, jnp.sum(values <= value + slack(value), dtype=jnp.int32)

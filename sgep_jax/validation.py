@@ -162,6 +162,18 @@ def start(x, size: int, sparsity: int, lower: float):
         )
 
 
+def names(values, size: int) -> list[str]:
+    """Names of the n variables; without any, their numbers."""
+    if values is None:
+        return [f"variable {i}" for i in range(size)]
+    values = [str(value) for value in values]
+    if len(values) != size:
+        raise ValueError(
+            f"names must be n = {size} names, one per variable, but there are {len(values)}."
+        )
+    return values
+
+
 def one_of(owner, name, value, choices):
     if value not in choices:
         known = ", ".join(repr(choice) for choice in choices)

@@ -152,5 +152,7 @@ def test_old_keys_and_single_problems_are_refused():
         sgep.solve_batch(jax.vmap(sgep.Problem)(pencils()[0]), S, keys=np.zeros(2, np.uint32))
     with pytest.raises(ValueError, match="for one problem use solve"):
         sgep.solve_batch(sgep.Problem(np.eye(N)), S)
+    with pytest.raises(ValueError, match=r"A has shape \(12, 12\)"):
+        sgep.solve_batch(sgep.pca_problem(np.eye(N), form="gram"), S)
     with pytest.raises(ValueError, match="a batch of at least one pencil"):
         sgep.solve_batch(jax.vmap(sgep.Problem)(np.zeros((0, N, N))), S)

@@ -1,7 +1,6 @@
 """The command line, in-process: answers against NumPy, files, pictures, messages, exit codes."""
 
 import csv
-import inspect
 import json
 
 import jax
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 from helpers import brute_force
 
-from sgep_jax import command_line, solve
+from sgep_jax import command_line
 from sgep_jax.command_line import main
 
 matplotlib.use("Agg")
@@ -112,6 +111,19 @@ def test_more_components_than_there_are(table, say):
     assert "NOTHING_LEFT (component 2" in err
 
 
+def test_a_singular_within_scatter(say, tmp_path):
+    """No ridge and fewer samples than variables: small supports have an answer, large ones none."""
+    path = write(tmp_path / "few.csv", [*NAMES, "kind"], [*X[:6].T, ["oak", "elm"] * 3])
+    line = f"fda {path} --label kind --ridge 0 --output {tmp_path / 'out.json'} -s".split()
+    code, out, _ = say(*line, 2)
+    assert code == 0
+    assert "what all 6 variables reach" not in out
+    assert "Infinity" not in (tmp_path / "out.json").read_text()
+    code, out, err = say(*line, 5)
+    assert code == 1
+    assert "NO_DEFINITE_SUPPORT: C is not positive definite" in err
+
+
 def best_pair():
     """The highest correlation of one variable of each view."""
     return np.abs(CORRELATION[:3, 3:]).max()
@@ -138,7 +150,6 @@ def test_cca_of_two_files(say, tmp_path):
     assert "first.csv has 30 and" in err
 
 
-@pytest.mark.skipif("groups" not in inspect.signature(solve).parameters, reason="no groups yet")
 def test_cca_with_a_sparsity_for_each_view(table, say, tmp_path):
     output = tmp_path / "out.json"
     code, *_ = say("cca", table, "--views", "a*:b*", "-s", "2+1", "--output", output)
@@ -190,6 +201,7 @@ def test_data_errors(table, say, arguments, message):
     ("columns", "arguments", "message"),
     [
         ([[1, 2, 3, 4], [5, 5, 5, 5]], ["pca"], "column 'b' is constant (1 such)"),
+        ([[1, 1, 1], [5, 5, 5]], ["pca", "--no-scale"], "all its columns are constant"),
         ([[1, 2, 3, 4], [5, "", 5, 5]], ["pca"], "'b' must not miss values, but line 3"),
         ([[1, 2, 3], [5, 6, 8]], ["cca", "--views", "a:b", "--drop", "b"], "has no column 'b'"),
         ([[1, 2], [5, 6]], ["pca"], "at least 3 rows, one per sample, but it has 2"),
@@ -218,6 +230,8 @@ def test_bad_tables(tmp_path, say, columns, arguments, message):
         (["cca", "TABLE"], "cca needs the two views"),
         (["cca", "TABLE", "--views", "a*"], "must be A:B or a number"),
         (["cca", "TABLE", "TABLE", "TABLE"], "one file or two, but 3"),
+        (["cca", "TABLE", "TABLE", "--views", "2"], "--views is for one file"),
+        (["pca", "TABLE", "--delimiter", "::"], "must be one character"),
     ],
 )
 def test_usage_errors(table, capsys, arguments, message):

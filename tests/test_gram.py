@@ -251,6 +251,38 @@ def test_jit_and_vmap_of_gram_problems():
             close(matrix(problem.C), matrix(one.C))
 
 
+# Together with the other kinds of solve
+
+
+def test_a_path_of_a_sparse_table():
+    formed = build("fda", "dense")
+    method = sgep.Multistart(lanes=4, patience=24, max_steps=200)
+    path = sgep.solve_path(build("fda", "gram", sparse=True), (1, 3), method=method).check()
+    for place, s in enumerate((1, 3)):
+        value, support = brute_force(matrix(formed.A), matrix(formed.C), s)
+        assert tuple(path.support[place, :s].tolist()) == support
+        close(path.objective[place], value, 1e-9)
+
+
+def test_components_of_two_views_with_a_sparsity_each():
+    options = {"groups": np.repeat([0, 1], [5, 7]), "split": 5, "method": sgep.Exhaustive()}
+    expected = sgep.solve_components(build("cca", "dense"), (2, 1), 2, **options).check()
+    found = sgep.solve_components(build("cca", "gram"), (2, 1), 2, **options).check()
+    assert np.array_equal(found.support, expected.support)
+    close(found.x, expected.x, 1e-7)
+    close(found.value, expected.value, 1e-9)
+
+
+def test_a_batch_of_tables():
+    tables = jnp.asarray(np.stack([TABLE, TABLE[::-1] ** 2]))
+    many = jax.vmap(partial(sgep.pca_problem, form="gram"))(tables)
+    batch = sgep.solve_batch(many, 3, method=sgep.Exhaustive()).check()
+    for i, table in enumerate(np.asarray(tables)):
+        value, support = brute_force(-np.cov(table.T, bias=True), np.eye(12), 3)
+        assert tuple(batch.support[i].tolist()) == support
+        close(batch.objective[i], value, 1e-9)
+
+
 # The rule, and sparse tables at the door
 
 

@@ -145,7 +145,7 @@ def test_a_run_that_is_killed_loses_no_finished_part(whole, tmp_path):
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    places, _ = long_runs.load(path, np.load(path)["fingerprint"].item(), BATCH)
+    places, _ = long_runs.load(path, np.load(path)["fingerprint"].item())
     assert list(places) == [0, 1, 2, 3]
     assert_same(whole, run(path))
 
@@ -156,6 +156,7 @@ def test_a_run_that_is_killed_loses_no_finished_part(whole, tmp_path):
         ({"checkpoint": "run.pickle"}, "must end in .npz"),
         ({"checkpoint": "no/such/folder/run.npz"}, "must be in a folder that exists"),
         ({"part": 0}, r"solve_long\(part=...\) must be at least 1"),
+        ({"start": [[1.0, 0.0]]}, r"start must have shape \(batch, n\) = \(10, 12\)"),
     ],
 )
 def test_bad_arguments(options, message):

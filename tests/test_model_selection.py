@@ -6,6 +6,7 @@ import pytest
 from helpers import brute_force, quotient
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.cross_decomposition import CCA
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -140,3 +141,8 @@ def test_bad_arguments():
         fda_task(X, LABELS[1:])
     with pytest.raises(ValueError, match="same number of rows"):
         cca_task(X, X[1:])
+    with pytest.raises(TypeError, match=r"X must be a dense array.*X.toarray"):
+        pca_task(csr_array(X))
+    broken = fda_task(X, LABELS)._replace(score=lambda x, train, test: np.nan)
+    with pytest.raises(ValueError, match="for sparsity 2 and fold 0 it gives nan"):
+        choose_sparsity(broken, [2, 4, 6], num_folds=4)

@@ -112,6 +112,13 @@ def test_permutations_for_two_views_and_for_labels():
     assert test.p_value == 1 / 20 and list(test.solution.support) == [4, 6]
 
 
+def test_permutations_without_an_answer_prove_nothing():
+    test = sgep.permutation_test(
+        sgep.pca_problem, table(2.0), 2, NUMBER, permute=lambda key, X: jnp.nan * X
+    )
+    assert test.p_value == 1 and (test.permuted == np.inf).all()
+
+
 def test_permutations_keep_what_they_should():
     X = jnp.asarray(table(1.0))
     mixed = sgep.permute_columns(jax.random.key(0), X)
@@ -128,8 +135,12 @@ def test_bad_arguments():
         sgep.bootstrap(sgep.cca_problem, (np.ones((5, 2)), np.ones((4, 2))), 1, 3)
     with pytest.raises(ValueError, match=r"one label per row, \(60,\)"):
         sgep.bootstrap(sgep.pca_problem, table(0.0), 1, 3, strata=[1, 2])
-    with pytest.raises(ValueError, match="must be at least 1, but it is 0"):
+    with pytest.raises(ValueError, match=r"bootstrap\(num_resamples=...\) must be at least 1"):
         sgep.bootstrap(sgep.pca_problem, table(0.0), 1, 0)
+    missing = table(0.0)
+    missing[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"data must be finite, but data\[3, 1\] is nan"):
+        sgep.bootstrap(sgep.pca_problem, missing, 1, 3)
     nothing = sgep.Solution(*[np.full((2, 3), np.inf)] * 8)
     with pytest.raises(ValueError, match="at least one answer"):
         sgep.selection_frequencies(nothing)

@@ -119,9 +119,15 @@ def test_gradient_is_that_of_the_support():
         (8, {"forbidden": [0, 1]}, "variables left, 7"),
         (2, {"forced": [1], "method": sgep.TruncatedPower()}, "exchanges variables"),
         (2, {"forbidden": [1], "start": np.eye(N)[1]}, "forbidden variables"),
+        (2, {"forced": [1], "start": np.eye(N)[2] + np.eye(N)[3]}, "2 at variables not forced"),
         (
             2,
             {"forced": [1], "method": sgep.Decomposition(draw="uniform")},
+            "stratified",
+        ),
+        (
+            2,
+            {"forced": [1], "method": sgep.Multistart(refine=sgep.Decomposition(draw="uniform"))},
             "stratified",
         ),
     ],

@@ -83,7 +83,7 @@ def _joined(X, Y, center, scale):
 
     A sparse view makes the other one sparse as well, with all its entries stored.
     """
-    _same_rows(X, Y)
+    same_rows(X, Y)
     dtype, sparse = np.promote_types(X.dtype, Y.dtype), SparseSamples
     views = [cast(view, dtype) for view in (X, Y)]
     if any(isinstance(view, sparse) for view in views):
@@ -105,7 +105,7 @@ def _blocks(S, split):
     return jnp.where(across, -S, 0.0), jnp.where(across, 0.0, S)
 
 
-def _same_rows(X, Y):
+def same_rows(X, Y):
     if X.shape[0] != Y.shape[0]:
         raise ValueError(
             f"X and Y must have the same number of rows, one per sample, but X has {X.shape[0]} "

@@ -64,11 +64,19 @@ def _common(kind):
     add("--drop", type=names_of, default=[], metavar="A,B", help="columns to leave out")
     add("--drop-missing", action="store_true", help="leave out rows with missing values")
     add("--header", action=argparse.BooleanOptionalAction, help="whether the first row has names")
-    add("--delimiter", metavar="CHAR", help="by default guessed among , ; and tab")
+    add("--delimiter", type=_character, metavar="CHAR", help="by default the one of , ; and tab "
+        "that the first row has most of")  # fmt: skip
     add("--output", type=partial(_path, (".csv", ".json")), metavar="FILE", help="csv or json")
     add("--plot", type=partial(_path, (".png", ".pdf", ".svg")), metavar="FILE",
         help="png, pdf or svg; needs matplotlib")  # fmt: skip
     add("--key", type=int, default=0, help="of the random numbers (default 0)")
+
+
+def _character(text) -> str:
+    text = "\t" if text == "\\t" else text  # as it is typed
+    if len(text) != 1:
+        raise argparse.ArgumentTypeError(f"must be one character, or \\t, but it is {text!r}")
+    return text
 
 
 def _positive(text) -> int:

@@ -74,6 +74,8 @@ def cca(options) -> Job:
         found = _listed(names[0], u), _listed(names[1], v)
         title, sparsity = f"Generated: {found[0]} agree with {found[1]}", 4
     elif len(options.data) == 2:
+        if options.views is not None:
+            usage_error("--views is for one file; with two, each file is a view")
         tables = _load_both(options)
         title = " and ".join(options.data)
     else:
@@ -202,6 +204,8 @@ def _standardised(options, table):
             f"column {constant[0]!r} is constant ({len(constant)} such): it has no standard "
             f"deviation to divide by. Leave it out: --drop {','.join(constant[:5])}"
         )
+    if len(constant) == len(table.names):
+        raise ValueError("the table must vary, but all its columns are constant.")
     return X / deviation if options.scale else X
 
 

@@ -32,7 +32,9 @@ def figures(kind: str, job, found) -> dict:
     if len(job.names) <= DENSE_LIMIT:
         every = np.arange(len(job.names))
         blocks = problem.A.block(every), problem.C.block(every)
-        numbers["all_variables"] = -jax.jit(lowest_pair)(*blocks)[0]
+        whole = -float(jax.jit(lowest_pair)(*blocks)[0])
+        if np.isfinite(whole):  # C is not definite where variables outnumber samples
+            numbers["all_variables"] = whole
     return {name: np.asarray(value).tolist() for name, value in numbers.items()}
 
 
@@ -47,7 +49,7 @@ def text(options, job, found, numbers) -> str:
         x, status = np.asarray(found.x[k]), Status(int(found.status[k]))
         lines += ["", f"component {k + 1}: {_headline(options.kind, numbers, k)}"]
         for i in _order(job, found, k):
-            bar = "#" * round(30 * abs(x[i]) / np.abs(x).max())
+            bar = "#" * round(30 * abs(x[i]) / (np.abs(x).max() or 1.0))
             lines.append(f"  {job.names[i]:<{width}}  {x[i]:>8.4f}  {bar}")
         lines.append(f"  {status.name}: {status.message}")
     return "\n".join([*lines, "", *_summary(options.kind, job, found, numbers)])
