@@ -29,6 +29,11 @@ class Rules(NamedTuple):
         return self.labels >= self.quota.shape[0] - 2
 
     @property
+    def forced(self):
+        """(n,) in every support."""
+        return self.labels == self.quota.shape[0] - 2
+
+    @property
     def forbidden(self):
         """(n,) never in a support."""
         return take(self.quota, self.labels) == 0

@@ -25,7 +25,10 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
     a, c = problem.A.diagonal(), problem.C.diagonal()
     if rules is not None:
         x = jnp.where(rules.forbidden, 0.0, x)
-    wanted = largest(jnp.maximum(x, lower), sparsity)
+    order = jnp.maximum(x, lower)
+    if rules is not None:  # forced ones first: a duplicate taken before would bar them
+        order = jnp.where(rules.forced, jnp.inf, order)
+    wanted = largest(order, sparsity)
     loadings = jnp.maximum(take(x, wanted), lower).astype(dtype)
     tolerance = 10 * definite_tolerance(sparsity, dtype)  # pivots in this order may be smaller
 
@@ -33,7 +36,7 @@ def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
         x, Ax, Cx, factor, left, smallest, support, used, room = carry
         allowed = ~used & (left * smallest > tolerance * c)
         if rules is not None:
-            allowed &= take(room, rules.labels) > 0
+            allowed &= (take(room, rules.labels) > 0) & (rules.forced | (room[-2] == 0))
         xAx, xCx = jnp.vdot(x, Ax, precision=HIGHEST), jnp.vdot(x, Cx, precision=HIGHEST)
         best = minimise_fraction(a, Ax, xAx / 2, c, Cx, xCx / 2, lower)
         value = jnp.where(allowed & (x == 0), best.value, jnp.inf)

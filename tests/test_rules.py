@@ -135,3 +135,14 @@ def test_gradient_is_that_of_the_support():
 def test_wrong_rules(sparsity, rules, message):
     with pytest.raises((ValueError, TypeError), match=message):
         sgep.solve(sgep.Problem(*pencil(0)), sparsity, **rules)
+
+
+def test_a_duplicate_of_a_forced_variable():
+    """It must not be taken first: C would be singular with the forced one beside it."""
+    A, C = pencil(17)
+    for M in (A, C):  # variable 1 repeats variable 0, and is the better one alone
+        M[1], M[:, 1] = M[0], M[:, 0]
+        M[1, 1] = M[0, 0]
+    solution = sgep.solve(sgep.Problem(A, C), 4, forced=[0]).check()
+    truth = lowest(A, C, lambda S: 0 in S and 1 not in S, 4)
+    np.testing.assert_allclose(solution.objective, truth, rtol=1e-9)
