@@ -9,7 +9,7 @@ is, in turn,
 - crossed: what two of the best points share, filled up at random from what they do not.
 
 It ends when fresh starts have met the best value `confirmations` times and, lest all of them lead
-to one poor optimum, three starts per lane of all kinds brought nothing better; or when `patience`
+to one poor optimum, six starts per lane of all kinds brought nothing better; or when `patience`
 starts in a row brought nothing better; or after `max_starts`. Another method may then refine the
 best point: a `Decomposition` exchanges several variables at once.
 """
@@ -163,7 +163,7 @@ class Multistart:
 
     def unfinished(self, search: Search):
         return (
-            ((search.confirmed < self.confirmations) | (search.unimproved < 3 * self.lanes))
+            ((search.confirmed < self.confirmations) | (search.unimproved < 6 * self.lanes))
             & (search.unimproved < self.patience)
             & (search.ended < self.max_starts)
             & (search.steps < self.max_steps)
