@@ -19,6 +19,7 @@ done within the limit, is listed with the reason.
 """
 
 import argparse
+import importlib
 import json
 import subprocess
 import sys
@@ -108,6 +109,9 @@ def run_peer(peer, path, s):
         "scikit-learn": lambda: scikit_learn(A, C, s, data["X"]),
         "skscope": lambda: skscope(A, C, s),
     }.get(peer, lambda: cca_zoo(peer, A, C, s, data["X"], data["Y"]))
+    modules = {"abess": "abess.decomposition", "scikit-learn": "sklearn.decomposition",
+               "skscope": "skscope"}  # fmt: skip
+    importlib.import_module(modules.get(peer, "cca_zoo.sparse"))  # not part of the time
     begin = time.perf_counter()
     support = call()
     took = time.perf_counter() - begin
@@ -118,12 +122,14 @@ def run_peer(peer, path, s):
 
 
 def cell(name, kind, folder):
-    """{"A", "C", "X", "Y"} of one cell; `views` are the first and second half of the columns."""
+    """{"A", "C", "X", "Y"} of one cell; `pca` is centred, `views` are the halves of the columns."""
+    X, _ = pencils.data(name, folder)
+    if kind == "pca":
+        X = X - X.mean(axis=0)  # scikit-learn centres by itself
+        return {"A": -X.T @ X / len(X), "X": X}
     if kind != "views":
         A, C = pencils.load(name, kind, folder)
-        X, _ = pencils.data(name, folder)
-        return {"A": A, "X": X} | ({} if C is None else {"C": C})
-    X, _ = pencils.data(name, folder)
+        return {"A": A, "C": C}
     X = X[:, X.std(axis=0) > 0]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     half = X.shape[1] // 2
