@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import sgep_jax as sgep
 
-SHAPES = [(4, 2), (7, 1), (7, 5), (7, 7), (12, 3)]
-FEWER = [(7, 3), (10, 4)]
+SHAPES = [(4, 2), (7, 5), (12, 3)]
 
 
 def pencils(n, s, each):
@@ -52,13 +51,12 @@ def differences(method, n, s, each):
 @pytest.mark.parametrize(("n", "s"), SHAPES)
 def test_bisection(n, s):
     method = sgep.Decomposition(random=6, swap=6, window=2)
-    assert np.abs(differences(method, n, s, 10)).max() < 1e-9  # 550 pencils in all
+    assert np.abs(differences(method, n, s, 16)).max() < 1e-9  # 528 pencils in all
 
 
 def test_coordinate_descent():
-    """The 95 % are over all shapes, so this is one test."""
     method = sgep.Decomposition(random=6, swap=6, subproblem="coordinate", window=2)
-    gaps = np.concatenate([differences(method, n, s, 25) for n, s in FEWER])
+    gaps = differences(method, 7, 3, 46)
     assert len(gaps) >= 500
     assert gaps.min() > -1e-9
     assert np.mean(gaps < 1e-9) >= 0.95

@@ -20,7 +20,7 @@ def variance(s, dtype, **options):
     return -float(solution.objective), x
 
 
-@pytest.mark.parametrize("s", [1, 6, 12])  # all thirteen: tests/test_path.py
+@pytest.mark.parametrize("s", [6, 12])  # all thirteen: tests/test_path.py
 @pytest.mark.parametrize("name", ALWAYS_FIND_PITPROPS)
 def test_known_truth(name, s):
     value, _ = variance(s, "float64", method=METHODS[name])
