@@ -14,8 +14,6 @@ USUAL = {sgep.Status.OPTIMAL, sgep.Status.CONVERGED, sgep.Status.BLOCK_OPTIMAL,
 
 @pytest.mark.parametrize("name", METHODS)
 def test_feasible_finite_and_honest(name, dtype):
-    if dtype == "float32" and name in ("majorization exp", "majorization lp"):
-        pytest.skip("the same program as for log, but for one formula")
     for A, C in problems().values():  # one test for all kinds: they share their compilations
         if C is not None and name in ONLY_IDENTITY:
             with pytest.raises(ValueError, match="defined for C = I only"):
