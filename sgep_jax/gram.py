@@ -62,23 +62,40 @@ class Gram:
         ridge = take(self._ridges(), indices)
         return columns.at[indices, position].add(ridge, mode="promise_in_bounds")
 
-    def block(self, indices):
-        Z = self.samples.columns(indices)
-        block = self._kept(self.weight * product(Z.T, Z), indices, indices)
+    def block(self, rows, columns=None):
+        left = self.samples.columns(rows)
+        right = left if columns is None else self.samples.columns(columns)
+        columns = rows if columns is None else columns
+        block = self._kept(self.weight * product(left.T, right), columns, rows)
         if self.ridge is None:
             return block
-        same = indices[:, None] == indices[None, :]
-        return block + jnp.where(same, take(self._ridges(), indices)[:, None], 0.0)
+        same = rows[:, None] == columns[None, :]
+        return block + jnp.where(same, take(self._ridges(), rows)[:, None], 0.0)
+
+    def combination(self, indices, weights):
+        x = weights[:, None]
+        if self.views is not None:
+            x = jnp.where(take(self.views, slice(None), indices).T, x, 0.0)
+        image = self._image(product(self.samples.columns(indices), x))
+        if self.ridge is None:
+            return image
+        return image.at[indices].add(
+            take(self._ridges(), indices) * weights, mode="promise_in_bounds"
+        )
 
     def matvec(self, x):
         """With views, each in a column of its own: Z'Z diag(x) [views]'."""
         parts = x[:, None] if self.views is None else jnp.where(self.views.T, x[:, None], 0.0)
-        image = self.samples.transposed_times(self.weight * self.samples.times(parts))
+        image = self._image(self.samples.times(parts))
+        return image if self.ridge is None else image + self.ridge * x
+
+    def _image(self, parts):
+        """weight · P ∘ Z'Z x, from Z x (m, views), each view in a column of its own."""
+        image = self.samples.transposed_times(self.weight * parts)
         if self.views is not None:
             kept = ~self.views.T if self.across else self.views.T
             image = jnp.where(kept, image, 0.0)
-        image = jnp.sum(image, axis=1)
-        return image if self.ridge is None else image + self.ridge * x
+        return jnp.sum(image, axis=1)
 
     @jax.jit
     def formed(self):

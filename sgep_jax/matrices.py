@@ -7,7 +7,8 @@ formed (a Gram matrix of 100,000 columns, say) is one new class here and nothing
   so that nobody need check;
 - `diagonal()` → (n,);
 - `columns(indices)` → (n, k), for distinct or repeated indices;
-- `block(indices)` → (k, k), the principal block;
+- `block(rows, columns=None)` → (r, k), those entries; without `columns` the principal block;
+- `combination(indices, weights)` → (n,), the columns times their weights, summed;
 - `matvec(x)` → (n,).
 
 Each matrix is symmetric and a pytree. Gram matrices are in `gram.py`.
@@ -45,8 +46,12 @@ class Dense:
     def columns(self, indices):
         return take(self.array, indices).T  # rows are contiguous, and A = A'
 
-    def block(self, indices):
-        return take(self.array, indices[:, None], indices[None, :])
+    def block(self, rows, columns=None):
+        columns = rows if columns is None else columns
+        return take(self.array, rows[:, None], columns[None, :])
+
+    def combination(self, indices, weights):
+        return product(weights, take(self.array, indices))
 
     def matvec(self, x):
         return product(self.array, x)
@@ -73,8 +78,12 @@ class Identity:
         every = jnp.arange(self.size, dtype=indices.dtype)
         return (every[:, None] == indices[None, :]).astype(self.dtype)
 
-    def block(self, indices):
-        return (indices[:, None] == indices[None, :]).astype(self.dtype)
+    def block(self, rows, columns=None):
+        columns = rows if columns is None else columns
+        return (rows[:, None] == columns[None, :]).astype(self.dtype)
+
+    def combination(self, indices, weights):
+        return jnp.zeros(self.size, self.dtype).at[indices].add(weights, mode="promise_in_bounds")
 
     def matvec(self, x):
         return x

@@ -86,7 +86,7 @@ class Problem:
 
 def _matrix(name, value):
     """`value` as a matrix: arrays are checked and symmetrised, matrices pass."""
-    if all(hasattr(value, part) for part in ("diagonal", "columns", "block", "matvec")):
+    if all(hasattr(value, part) for part in ("diagonal", "columns", "combination", "matvec")):
         return value
     return Dense(symmetric_array(name, value))
 

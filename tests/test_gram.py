@@ -45,9 +45,10 @@ def samples(X, sparse):
 
 
 @jax.jit
-def answers(gram, indices, x):
+def answers(gram, indices, rows, x):
     return (
-        gram.formed(), gram.diagonal(), gram.columns(indices), gram.block(indices), gram.matvec(x),
+        gram.formed(), gram.diagonal(), gram.columns(indices), gram.block(indices),
+        gram.block(rows, indices), gram.combination(indices, x[:5]), gram.matvec(x),
     )  # fmt: skip
 
 
@@ -64,10 +65,12 @@ def test_every_answer_is_that_of_the_formed_matrix(part, sparse, seed):
     ridge = rng.uniform(0, 2, N) if sparse else rng.uniform(0, 2)
     gram = gram_matrix(samples(X, sparse), -0.5, views, across).ridged(ridge)
     expected = -0.5 * kept * (X.T @ X) + ridge * np.eye(N)
-    indices, x = rng.integers(0, N, 5), rng.standard_normal(N)
-    found = answers(gram, jnp.asarray(indices), jnp.asarray(x))
-    block = expected[np.ix_(indices, indices)]
-    truth = expected, np.diagonal(expected), expected[:, indices], block, expected @ x
+    indices, rows, x = rng.integers(0, N, 5), rng.integers(0, N, 3), rng.standard_normal(N)
+    found = answers(gram, jnp.asarray(indices), jnp.asarray(rows), jnp.asarray(x))
+    truth = (
+        expected, np.diagonal(expected), expected[:, indices], expected[np.ix_(indices, indices)],
+        expected[np.ix_(rows, indices)], expected[:, indices] @ x[:5], expected @ x,
+    )  # fmt: skip
     for one, other in zip(found, truth, strict=True):
         close(one, other)
 
