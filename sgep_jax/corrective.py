@@ -16,6 +16,10 @@ in the units of: the lowest value of W on the plane {z, e_j}, that is of the pen
 with z'Cz ≈ κ² + Σ_l C_ll (G₀w_j)_l². It is negative exactly when σ_ij is, and stays right where
 x_i → 0: there z is all but parallel to x, and a Newton step on σ_ij(α) = 0 would be tiny.
 
+All pairs cost O(ns²). A screen costs O(ns): columns are ranked by the lowest value of the plane
+{x, e_j}, what adding j without dropping anything would bring at least, and the pairs of the best
+ones are scored. A search that screens must look at all pairs before it may say that none is left.
+
 No eigendecomposition: with y = C_SS x and τ > 0 the matrix K = W_SS + τyy' is positive definite
 when x is the only lowest eigenvector, and G₀ = K^(-1) − xx'/τ.
 """
@@ -27,7 +31,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .fractional import minimise_fraction
-from .linalg import diagonal, is_definite, product, put, quadratic, take
+from .linalg import diagonal, is_definite, lower_inverse, lowest_root, product, put, quadratic, take
 from .supports import Point, membership, normalise
 
 
@@ -39,58 +43,84 @@ class Exchanges(NamedTuple):
     change: jax.Array
 
 
-def exchanges(problem, point: Point, scale) -> Exchanges:
+def inverse(problem, point: Point, scale):
+    """G₀ (s, s), for a polished point. Where λ₂ ≈ λ₁ it is large but finite."""
+    S, x = point.support, point.loadings
+    C_SS = problem.C.block(S)
+    y = product(C_SS, x)
+    K = problem.A.block(S) - point.objective * C_SS + scale * (y[:, None] * y[None, :])
+    rounding = 100 * jnp.finfo(problem.dtype).eps * scale * diagonal(C_SS)
+    K = K + rounding[:, None] * jnp.eye(S.shape[0], dtype=x.dtype)
+    root = lower_inverse(jnp.linalg.cholesky(K, symmetrize_input=False))
+    return product(root.T, root) - (x[:, None] * x[None, :]) / scale
+
+
+def exchanges(problem, point: Point, G, added=None) -> Exchanges:
     """σ and the estimated change for all pairs; O(n s²), one product of (s, s) by (s, n).
 
-    `point` must be polished. Loadings that are nearly zero are treated as tiny: dropping such a
-    coordinate is free.
+    `G` is the `inverse` at `point`. With `added` (k,) only for those columns, (s, k). Loadings that
+    are nearly zero are treated as tiny: dropping such a coordinate is free.
     """
     S, x, alpha = point.support, point.loadings, point.objective
-    eps = jnp.finfo(problem.dtype).eps
-    C_S = problem.C.columns(S)
-    W_S = problem.A.columns(S) - alpha * C_S
     a, c = problem.A.diagonal(), problem.C.diagonal()
-    W_SS, C_SS, c_S = take(W_S, S), take(C_S, S), take(c, S)
+    c_S = take(c, S)
+    barred = membership(S, problem.size) | (c <= 0)
+    if added is None:
+        W_S = (problem.A.columns(S) - alpha * problem.C.columns(S)).T
+    else:
+        W_S = problem.A.block(S, added) - alpha * problem.C.block(S, added)
+        a, c, barred = take(a, added), take(c, added), take(barred, added)
 
-    y = product(C_SS, x)
-    K = W_SS + scale * (y[:, None] * y[None, :])
-    rounding = 100 * eps * scale * c_S  # λ₂ ≈ λ₁: G₀ is large but finite
-    identity = jnp.eye(S.shape[0], dtype=x.dtype)
-    K = K + rounding[:, None] * identity
-    factor = jnp.linalg.cholesky(K, symmetrize_input=False)
-    inverse = jax.scipy.linalg.cho_solve((factor, True), identity)
-    G = inverse - (x[:, None] * x[None, :]) / scale
-
-    tiny = eps * jnp.max(jnp.abs(x))
-    x_i = jnp.where(jnp.abs(x) > tiny, x, tiny)[:, None]
-    H = product(G, W_S.T)  # G₀w_j
-    xw = product(W_S, x)[None, :]
-    mu = xw / x_i
-    kappa = (H - mu * diagonal(G)[:, None]) / x_i
-    curvature_j = a - alpha * c  # W_jj
-    pivot = (curvature_j - jnp.sum(W_S.T * H, axis=0))[None, :] + mu * H + kappa * xw
+    tiny = jnp.finfo(problem.dtype).eps * jnp.max(jnp.abs(x))
+    inverse_x = 1 / jnp.where(jnp.abs(x) > tiny, x, tiny)[:, None]
+    H = product(G, W_S)  # G₀w_j
+    mu = product(x, W_S)[None, :] * inverse_x
+    rest = H - mu * diagonal(G)[:, None]  # κ x_i
+    w_j = a - alpha * c  # W_jj
+    pivot = (w_j - jnp.sum(W_S * H, axis=0))[None, :] + mu * (H + rest)
     pivot = jnp.where(jnp.isnan(pivot), jnp.inf, pivot)
-    change = lowest_on_plane(
-        curvature_j[None, :] - pivot, pivot, curvature_j[None, :], c[None, :],
-        kappa * kappa + jnp.sum(c_S[:, None] * H * H, axis=0)[None, :],
-    )  # fmt: skip
-    barred = membership(S, problem.size)[None, :] | (c <= 0)[None, :]
+    norm = (rest * inverse_x) ** 2 + jnp.sum(c_S[:, None] * H * H, axis=0)[None, :]  # z'Cz
+    norm = jnp.where(norm > 0, norm, 1.0)
+    D, w_j, c = jnp.maximum(w_j[None, :] - pivot, 0), w_j[None, :], c[None, :]
+    change = lowest_root(norm * c, D * c + w_j * norm, D * pivot)
+    barred = barred[None, :]
     if problem.rules is not None:
-        barred |= ~problem.rules.exchangeable(S)
+        barred |= ~problem.rules.exchangeable(S, added)
     return Exchanges(
         jnp.where(barred, jnp.inf, pivot),
         jnp.where(barred | jnp.isnan(change), jnp.inf, change),
     )
 
 
-def lowest_on_plane(D, pivot, curvature, c, norm):
-    """The lowest eigenvalue of [D, −D; −D, W_jj] against diag(z'Cz, C_jj)."""
-    c = jnp.where(c > 0, c, 1.0)
-    D = jnp.maximum(D, 0) / jnp.where(norm > 0, norm, 1.0)
-    mean, determinant = (D + curvature / c) / 2, D * (pivot / c)
-    root = jnp.sqrt(jnp.maximum(mean * mean - determinant, 0))
-    total = mean + root
-    return jnp.where(mean > 0, determinant / jnp.where(total > 0, total, 1.0), mean - root)
+def screen(problem, point: Point, excluded, count: int):
+    """`count` columns worth scoring: the best of each class of columns modulo `count`.
+
+    No sort: of two good columns in one class the other is found once the first has been taken.
+    """
+    S, x, alpha = point.support, point.loadings, point.objective
+    Cx = problem.C.combination(S, x)
+    c = problem.C.diagonal()
+    gain = lowest_on_plane(
+        problem.A.combination(S, x) - alpha * Cx, problem.A.diagonal() - alpha * c, 1.0, Cx, c
+    )
+    gain = jnp.where(excluded | membership(S, problem.size) | jnp.isnan(gain), jnp.inf, gain)
+    rows = -(-problem.size // count)
+    gain = jnp.pad(gain, (0, rows * count - problem.size), constant_values=jnp.inf)
+    gain = gain.reshape(rows, count)
+    place = jnp.arange(rows, dtype=jnp.int32)[:, None]
+    row = jnp.min(jnp.where(gain == jnp.min(gain, axis=0)[None, :], place, rows), axis=0)
+    return row * count + jnp.arange(count, dtype=jnp.int32)
+
+
+def lowest_on_plane(b, w, N, d, c):
+    """The lowest value ≤ 0 of [0, b; b, w] against [N, d; d, c]: x and e_j, with W x = 0 on x.
+
+    Infinite where e_j is parallel to x, or its c is zero.
+    """
+    u = N * c - d * d
+    independent = u > 100 * jnp.finfo(u.dtype).eps * N * c
+    value = lowest_root(jnp.where(independent, u, 1.0), w * N - 2 * b * d, -b * b)
+    return jnp.where(independent, value, jnp.inf)
 
 
 def exchanged(problem, point: Point, position, added, scale) -> Point:

@@ -28,7 +28,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import validation, working_set
-from .corrective import exchanges
+from .corrective import exchanges, inverse
 from .linalg import definite_tolerance, product, quadratic, take
 from .polish import polish, polish_nonnegative
 from .reduction import Block, free_rest, frozen_rest, reduce
@@ -212,7 +212,7 @@ class Decomposition:
     def _scores(self, problem, point: Point, scale):
         """(s, n): the change of the objective by each exchange, exactly or as estimated."""
         if self.scores == "corrective":
-            return exchanges(problem, point, scale).change
+            return exchanges(problem, point, inverse(problem, point, scale)).change
         return working_set.exchange_values(problem, point, self.lower) - point.objective
 
     def _rounding(self, scale, point):

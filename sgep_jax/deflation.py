@@ -232,9 +232,16 @@ class SymmetricUpdate:
         update = product(self.left, take(self.right, indices).T)
         return self.base.columns(indices) + update + product(self.right, take(self.left, indices).T)
 
-    def block(self, indices):
-        half = product(take(self.left, indices), take(self.right, indices).T)
-        return self.base.block(indices) + (half + half.T)
+    def block(self, rows, columns=None):
+        columns = rows if columns is None else columns
+        update = product(take(self.left, rows), take(self.right, columns).T)
+        update += product(take(self.right, rows), take(self.left, columns).T)
+        return self.base.block(rows, columns) + update
+
+    def combination(self, indices, weights):
+        update = product(self.left, product(weights, take(self.right, indices)))
+        update += product(self.right, product(weights, take(self.left, indices)))
+        return self.base.combination(indices, weights) + update
 
     def matvec(self, x):
         update = product(self.left, product(self.right.T, x))

@@ -1,12 +1,15 @@
 """The default search: many local searches side by side, as many as the problem asks for.
 
-`lanes` swap searches (`swap_search.py`) advance together. As soon as half of them have ended, the
-ended ones are recorded and given new starts, so that no lane waits for the slowest. A new start
-is, in turn,
+`lanes` swap searches (`swap_search.py`) advance together. As soon as half of them have ended, they
+are recorded and given new starts, so that no lane waits for the slowest. A new start is, in turn,
 
 - fresh: greedy from the next most promising column (random columns once all are used up);
-- kicked: one of the best points so far with a random part of its support exchanged at random;
-- crossed: what two of the best points share, filled up at random from what they do not.
+- kicked: one of the best points so far without a random part of its support, filled up greedily
+  from the other columns;
+- crossed: the same, where only what another of the best points does not have may leave.
+
+Likewise lanes screen columns (`corrective.py`) until half of them find nothing more, and only then
+are all pairs scored, for all lanes at once.
 
 It ends when fresh starts have met the best value `confirmations` times and, lest all of them lead
 to one poor optimum, six starts per lane of all kinds brought nothing better; or when `patience`
@@ -29,21 +32,23 @@ from .decomposition import Decomposition
 from .linalg import put, take
 from .loop import Ending, iterate
 from .solution import Status
-from .start import Fresh, complete, lowest_ranks
-from .supports import Point, membership
-from .swap_search import SwapSearch, SwapState
+from .start import Fresh, Seed, complete
+from .supports import Point
+from .swap_search import SwapSearch, SwapState, screened
 
 FRESH, KICKED, CROSSED = 0, 1, 2
 
 
 class Search(NamedTuple):
-    """The carry of the outer loop. `pool` holds the best distinct points, lowest first;
-    `restarts` (lanes,) counts how often each lane has started anew."""
+    """The carry of the outer loop. `idle` (lanes,): those that wait for a start; `fresh` (lanes,):
+    those whose start was; `pool` holds the best distinct points, lowest first."""
 
     lanes: SwapState
-    restarts: jax.Array
+    idle: jax.Array
+    fresh: jax.Array
     pool: Point
     rounds: jax.Array
+    started: jax.Array
     ended: jax.Array
     found: jax.Array
     confirmed: jax.Array
@@ -86,10 +91,10 @@ class Multistart:
             validation.count("Multistart", field, getattr(self, field), 1)
 
     def exactly(self, number: int) -> "Multistart":
-        """The same with a given number of starts."""
+        """A given number of starts, in half as many lanes: fewer wait for the last."""
         return dataclasses.replace(
             self,
-            lanes=min(self.lanes, number),
+            lanes=min(self.lanes, (number + 1) // 2),
             confirmations=number + 1,
             patience=number + 1,
             max_starts=number,
@@ -108,13 +113,15 @@ class Multistart:
         zero = jnp.int32(0)
         blank = jnp.zeros(sparsity, jnp.int32), jnp.zeros(sparsity, problem.dtype)
         nothing = Point(*blank, jnp.inf + 0 * scale)
-        idle = 0 * problem.A.diagonal() != 0
-        lane = SwapState(nothing, jnp.int32(Status.STEP_LIMIT), scale, idle)
+        none = 0 * problem.A.diagonal() != 0
+        lane = SwapState(nothing, jnp.int32(Status.STEP_LIMIT), scale, none, none[0])
         return Search(
             lanes=jax.tree.map(partial(_repeat, self.lanes), lane),
-            restarts=jnp.full(self.lanes, -1, jnp.int32),
+            idle=jnp.ones(self.lanes, bool),
+            fresh=jnp.ones(self.lanes, bool),
             pool=jax.tree.map(partial(_repeat, self.elite), nothing),
             rounds=zero,
+            started=zero,
             ended=zero,
             found=zero,
             confirmed=zero,
@@ -151,9 +158,9 @@ class Multistart:
             jnp.where(late, point.objective, search.history),
         )
 
-    def _start(self, problem, sparsity, seed) -> SwapState:
-        start = complete(problem, seed, sparsity)
-        state = self.local.init(problem, start, None)
+    def _start(self, problem, scale, seed) -> SwapState:
+        start = complete(problem, seed)
+        state = self.local.begin(problem, start, scale)
         dead = ~(jnp.isfinite(start.objective) & jnp.isfinite(state.point.objective))
         objective = jnp.where(dead | jnp.isnan(state.scale), jnp.inf, state.point.objective)
         return state._replace(
@@ -170,28 +177,61 @@ class Multistart:
         )
 
     def round(self, problem, starts, search: Search) -> Search:
-        """Start the ended lanes anew, advance until half of all have ended, record those."""
-        ended = search.lanes.status != Status.RUNNING
-        search = search._replace(restarts=search.restarts + ended.astype(jnp.int32))
-        new = jax.vmap(partial(self._start, problem, starts.sparsity))(starts.next(search))
-        lanes = jax.tree.map(partial(_choose, ended), new, search.lanes)
-        search = self._advance(problem, search._replace(lanes=lanes, rounds=search.rounds + 1))
+        """Start half of the lanes anew, advance until half of all have ended, record those."""
+        places = lax.top_k(search.idle.astype(jnp.int32), self.half)[1]
+        free = take(search.idle, places)
+        free &= search.started + jnp.cumsum(free, dtype=jnp.int32) <= self.max_starts
+        seeds, fresh = starts.next(search, self.half)
+        new = jax.vmap(partial(self._start, problem, search.lanes.scale[0]))(seeds)
+
+        def at_places(new, old):
+            return put(old, places, _choose(free, new, take(old, places)))
+
+        search = search._replace(
+            lanes=jax.tree.map(at_places, new, search.lanes),
+            idle=at_places(jnp.zeros(self.half, bool), search.idle),
+            fresh=at_places(fresh, search.fresh),
+            rounds=search.rounds + 1,
+            started=search.started + jnp.sum(free, dtype=jnp.int32),
+        )
+        search = self._advance(problem, search)
         stopped = search.steps >= self.max_steps  # the points so far count too
-        return self._record(search, (search.lanes.status != Status.RUNNING) | stopped)
+        ended = (search.lanes.status != Status.RUNNING) | stopped
+        return self._record(search, ended & ~search.idle)
+
+    @property
+    def half(self) -> int:
+        """How many lanes start at a time."""
+        return (self.lanes + 1) // 2
 
     def _advance(self, problem, search: Search) -> Search:
         going = self.unfinished(search)  # under vmap others may go on: add no steps to theirs
+        left = jnp.where(search.started < self.max_starts, self.lanes - self.half, 0)
+        local = self.local
+
+        def running(lanes):
+            return (lanes.status == Status.RUNNING) & ~search.idle
 
         def waiting(carry):
             lanes, steps, _ = carry
-            ended = jnp.sum(lanes.status != Status.RUNNING, dtype=jnp.int32)
-            return going & (2 * ended < self.lanes) & (steps < self.max_steps)
+            many = jnp.sum(running(lanes), dtype=jnp.int32) > left
+            return going & many & (steps < self.max_steps)
 
         def advance(carry):
             lanes, steps, history = carry
-            new = jax.vmap(lambda state: self.local.step(problem, state, None))(lanes)
-            running = lanes.status == Status.RUNNING
-            lanes = jax.tree.map(partial(_choose, running), new, lanes)
+            moving = running(lanes)
+            G = jax.vmap(partial(local.inverse, problem))(lanes)
+            best = jax.vmap(partial(local.best, problem))
+            if screened(problem.size) is None:
+                every, choices = True, best(lanes, G)
+            else:
+                screening = moving & ~lanes.stalled
+                every = jnp.sum(screening, dtype=jnp.int32) <= left
+                moving = jnp.where(every, moving, screening)
+                quick = jax.vmap(partial(local.best_screened, problem))
+                choices = lax.cond(every, best, quick, lanes, G)
+            new = jax.vmap(lambda *lane: local.exchange(problem, *lane, every))(lanes, choices)
+            lanes = jax.tree.map(partial(_choose, moving), new, lanes)
             lowest = jnp.minimum(jnp.min(lanes.point.objective), first(search.pool).objective)
             return lanes, steps + 1, history.at[steps + 1].set(lowest)
 
@@ -205,16 +245,16 @@ class Multistart:
         values = jnp.where(ended, search.lanes.point.objective, jnp.inf)
         pool = merge(search.pool, search.lanes.point._replace(objective=values))
         best = first(pool).objective
-        fresh = (search.restarts == 0) | (jnp.asarray(kind_of_lane(self.lanes)) == FRESH)
         met = ended & (values <= best + slack(best))
         count = jnp.sum(ended, dtype=jnp.int32)
         improved = best < old - slack(best)
         return search._replace(
+            idle=search.idle | ended,
             pool=pool,
             ended=search.ended + count,
             found=jnp.where(improved, 0, search.found) + jnp.sum(met, dtype=jnp.int32),
             confirmed=jnp.where(improved, 0, search.confirmed)
-            + jnp.sum(met & fresh, dtype=jnp.int32),
+            + jnp.sum(met & search.fresh, dtype=jnp.int32),
             unimproved=jnp.where(improved, 0, search.unimproved + count),
         )
 
@@ -234,11 +274,6 @@ def append(first: Ending, second: Ending) -> Ending:
 def slack(value):
     """Two optima this close count as one: 1e-8 of their value, or rounding if that is coarser."""
     return max(1e-8, 10 * float(jnp.finfo(value.dtype).eps)) * jnp.abs(value)
-
-
-def kind_of_lane(lanes: int) -> np.ndarray:
-    """Which kind of start a lane is given, a third each; in the first round all are fresh."""
-    return (np.arange(lanes) * 3 // lanes).astype(np.int32)
 
 
 def first(pool: Point) -> Point:
@@ -272,37 +307,41 @@ class Starts:
     """The seeds of each round."""
 
     def __init__(self, problem, sparsity, given, key, share=(0, 1)):
-        self.problem, self.sparsity, self.key, self.share = problem, sparsity, key, share
+        self.size, self.sparsity, self.key, self.share = problem.size, sparsity, key, share
         self.fresh = Fresh(problem, sparsity, given)
 
-    def next(self, search: Search):
-        """(lanes, n) new seeds; all fresh in the first round."""
-        lanes, n, s = search.restarts.shape[0], self.problem.size, self.sparsity
-        kinds = kind_of_lane(lanes)
-        kind = jnp.where(search.restarts == 0, FRESH, jnp.asarray(kinds))
+    def next(self, search: Search, count: int):
+        """`count` new seeds, and which of them are fresh: all in the first two rounds, which fill
+        the lanes, and while there are user's own; later a third, like each of the other kinds."""
+        kinds = (np.arange(count) * 3 // count).astype(np.int32)
+        first_rounds = max(2, -(-self.fresh.own // count))
+        begin = search.rounds < first_rounds
+        kind = jnp.where(begin, FRESH, jnp.asarray(kinds))
         key = jax.random.fold_in(self.key, search.rounds)
-        draws = jax.random.uniform(key, (lanes, n + s + 4), jnp.float32)
-        lane = jnp.arange(lanes, dtype=jnp.int32)  # fresh starts are numbered without gaps
-        later = lanes + (search.restarts - 1) * int(np.sum(kinds == FRESH)) + lane
+        draws = jax.random.uniform(key, (count, self.sparsity + 4), jnp.float32)
+        later = (search.rounds - first_rounds) * int(np.sum(kinds == FRESH))
+        later = count * first_rounds + later  # numbered without gaps
+        number = jnp.where(begin, count * search.rounds, later)
+        number = number + jnp.arange(count, dtype=jnp.int32)
         first, every = self.share  # one device's share of the fresh starts; by default all
-        number = first + every * jnp.where(search.restarts == 0, lane, later)
-        return jax.vmap(partial(self._seed, search.pool))(kind, number, draws)
+        seeds = jax.vmap(partial(self._seed, search.pool))(kind, first + every * number, draws)
+        return seeds, kind == FRESH
 
-    def _seed(self, pool: Point, kind, number, draws):
-        n, s = self.problem.size, self.sparsity
+    def _seed(self, pool: Point, kind, number, draws) -> Seed:
+        n, s = self.size, self.sparsity
+        draws, by_position = draws[:4], draws[4:]
         distinct = jnp.sum(jnp.isfinite(pool.objective), dtype=jnp.int32)
-        column_draw, position_draw, draws = draws[:n], draws[n : n + s], draws[n + s :]
         pick = (draws[:2] * distinct.astype(jnp.float32)).astype(jnp.int32)
         pick = jnp.clip(pick, 0, jnp.maximum(distinct - 1, 0))
-        support, other = take(pool.support, pick[0]), take(pool.support, pick[1])
+        point = jax.tree.map(lambda leaf: take(leaf, pick[0]), pool)
+        other = take(pool.support, pick[1])
 
-        # kicked: each position leaves with the same random probability, one of them for certain
-        leaves = position_draw < 0.1 + 0.4 * draws[2]
-        leaves = put(leaves, (draws[3] * s).astype(jnp.int32), True)
-        kicked = put(column_draw, support, jnp.where(leaves, 2.0, -1.0).astype(jnp.float32))
-        # crossed: what both share, and a random part of what they do not
-        shared = sum(membership(part, n).astype(jnp.float32) for part in (support, other))
-
-        rank = jnp.where(kind == KICKED, kicked, column_draw - shared)
-        derived = lowest_ranks(rank, s, self.problem.dtype)
-        return jnp.where(kind == FRESH, self.fresh.seed(number, column_draw), derived)
+        apart = jnp.all(point.support[:, None] != other[None, :], axis=1)
+        leaves = jnp.where(
+            kind == KICKED, by_position < 0.1 + 0.4 * draws[2], apart & (by_position < 0.5)
+        )
+        leaves = put(leaves, (draws[3] * s).astype(jnp.int32), True)  # one for certain
+        barred = put(jnp.zeros(n, bool), point.support, leaves)
+        derived = Seed(point.support, jnp.where(leaves, 0.0, point.loadings), barred)
+        fresh = self.fresh.seed(number, by_position)
+        return jax.tree.map(lambda a, b: jnp.where(kind == FRESH, a, b), fresh, derived)

@@ -51,7 +51,8 @@ def _measure(problem, x, key, k, sparsity, max_blocks):
     A, C = problem.A.block(support), problem.C.block(support)
     norm = quadratic(C, x)
     point = normalise(Point(support, x, quadratic(A, x) / norm), norm)
-    rounding = 1e3 * jnp.finfo(problem.dtype).eps * problem.scale()
+    size = jnp.maximum(problem.scale(), jnp.abs(point.objective))
+    rounding = 1e3 * jnp.finfo(problem.dtype).eps * size
 
     def distance(indices):
         block = working_set.block_of(indices, point)

@@ -38,9 +38,10 @@ class Rules(NamedTuple):
         """(n,) never in a support."""
         return take(self.quota, self.labels) == 0
 
-    def exchangeable(self, support):
-        """(s, n) whether a coordinate may take the place of one of the support."""
-        return take(self.labels, support)[:, None] == self.labels[None, :]
+    def exchangeable(self, support, added=None):
+        """(s, n) whether a coordinate, or each of `added`, may replace one of the support."""
+        labels = self.labels if added is None else take(self.labels, added)
+        return take(self.labels, support)[:, None] == labels[None, :]
 
     def met(self, support):
         """Whether a support of s coordinates is allowed."""

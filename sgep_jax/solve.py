@@ -104,8 +104,8 @@ def default_method(size: int, sparsity: int):
 def multistart_for(size: int, sparsity: int) -> Multistart:
     """As many lanes as memory allows, and the more patience the cheaper a start is."""
     lanes = int(np.clip(2**23 // (size * sparsity), 2, 16))  # memory: a few arrays of lanes × n × s
-    least = int(np.clip(2 * 10**8 // (size * sparsity), 16, 96))  # beyond n s = 2e6, time first
-    patience = int(np.clip(10**8 // (size * sparsity**2), least, 384))  # a step costs O(n s²)
+    least = int(np.clip(2 * 10**8 // (size * sparsity), 16, 256))  # beyond n s = 1e6, time first
+    patience = int(np.clip(3 * 10**8 // (size * sparsity**2), least, 512))  # a step costs O(n s²)
     return Multistart(lanes=lanes, patience=patience)
 
 
@@ -154,7 +154,7 @@ def as_solution(problem, method, ending, tried, found) -> Solution:
 
 def run_starts(problem, method, key, start, sparsity, number: int, chunk: int = 32):
     """`number` runs of a method, `chunk` at a time; the best, and how many met its value."""
-    fresh = Fresh(problem, sparsity, start)
+    fresh = Fresh(problem, sparsity, start, method.lower)
 
     def one(count):
         point, key_run = start_point(fresh, method, key, count)
@@ -171,10 +171,9 @@ def run_starts(problem, method, key, start, sparsity, number: int, chunk: int = 
 
 def start_point(fresh: Fresh, method, key, count):
     """Where start number `count` begins, and the key of its run."""
-    problem = fresh.problem
     key_start, key_run = jax.random.split(jax.random.fold_in(key, count))
-    draws = jax.random.uniform(key_start, (problem.size,), jnp.float32)
-    return complete(problem, fresh.seed(count, draws), fresh.sparsity, method.lower), key_run
+    draws = jax.random.uniform(key_start, (fresh.sparsity,), jnp.float32)
+    return complete(fresh.problem, fresh.seed(count, draws), method.lower), key_run
 
 
 def best_ending(endings):

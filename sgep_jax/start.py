@@ -2,139 +2,261 @@
 
 From x, greedy repeatedly adds the j whose two-dimensional pencil {x, e_j} has the lowest value
 (Lemma 1); one column of A and of C, O(n), for each addition. A pivoted Cholesky factorization of
-C runs beside it: a column that is dependent on the support would make C_SS singular and is never
-added. Independent columns form a matroid, so when none is left to add, no support of s columns
+C runs beside it: a column that is dependent on the support would make C_SS singular and is left
+out. Independent columns form a matroid, so when none is left to add, no support of s columns
 is definite at all.
 """
 
+from typing import NamedTuple
+
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
+from .corrective import lowest_on_plane
 from .fractional import minimise_fraction
-from .linalg import HIGHEST, definite_tolerance, put, quadratic, take
+from .linalg import HIGHEST, definite_tolerance, lowest_index, product, put, quadratic, take
 from .supports import Point, largest, normalise
 
+MOST_PAIRS = 4 * 10**8  # looked at before a search; a Gram matrix pays O(m) for each
 
-def complete(problem, x, sparsity: int, lower=-jnp.inf) -> Point:
-    """A point of exactly s support indices that starts with the nonzeros of x (at most s used).
 
-    x may be zero: then the best single column comes first. Where C is definite on no support of
-    this size, the objective is inf. Nonzeros beyond what the problem's rules allow are left out.
+class Seed(NamedTuple):
+    """What a start is grown from: `support` (s,) with `loadings` (s,), of which those at zero are
+    places to fill; and `barred` (n,), columns to fill them with only if no others are left."""
+
+    support: jax.Array
+    loadings: jax.Array
+    barred: jax.Array
+
+
+def seed_of(x, sparsity: int, lower=-jnp.inf) -> Seed:
+    """The s largest entries of a point (n,)."""
+    x = jnp.maximum(x, lower)
+    support = largest(x, sparsity)
+    return Seed(support, take(x, support), x != x)
+
+
+class Growth(NamedTuple):
+    """A support as far as it has grown: the first `count` of `support` (s,).
+
+    `inverse` (s, s): L^(-1) for the Cholesky factor L of C there, and the `smallest` pivot so far,
+    in units of the diagonal; `excluded` (n,): in the support, or dependent on it; `room`: what is
+    left of the quotas of the rules.
     """
-    dtype, rules = problem.dtype, problem.rules
+
+    support: jax.Array
+    count: jax.Array
+    inverse: jax.Array
+    smallest: jax.Array
+    excluded: jax.Array
+    room: jax.Array | None
+
+
+def complete(problem, seed: Seed, lower: float = -jnp.inf) -> Point:
+    """A point of exactly s support indices that begins with those of the seed.
+
+    The seed may be zero: then the best single column comes first. Where C is definite on no
+    support of this size, the objective is inf. What the problem's rules do not allow is left out.
+    """
+    (s,) = seed.support.shape
     a, c = problem.A.diagonal(), problem.C.diagonal()
-    if rules is not None:
-        x = jnp.where(rules.forbidden, 0.0, x)
-    order = jnp.maximum(x, lower)
-    if rules is not None:  # forced ones first: a duplicate taken before would bar them
-        order = jnp.where(rules.forced, jnp.inf, order)
-    wanted = largest(order, sparsity)
-    loadings = jnp.maximum(take(x, wanted), lower).astype(dtype)
-    tolerance = 10 * definite_tolerance(sparsity, dtype)  # pivots in this order may be smaller
+    growth, x = _given(problem, seed)
 
-    def add(slot, carry):
-        x, Ax, Cx, factor, left, smallest, support, used, room = carry
-        allowed = ~used & (left * smallest > tolerance * c)
-        if rules is not None:
-            allowed &= (take(room, rules.labels) > 0) & (rules.forced | (room[-2] == 0))
+    def add(carry):
+        growth, x, Ax, Cx, _ = carry
+        allowed = ~growth.excluded
+        if problem.rules is not None:
+            allowed &= _admissible(problem.rules, growth.room)
         xAx, xCx = jnp.vdot(x, Ax, precision=HIGHEST), jnp.vdot(x, Cx, precision=HIGHEST)
-        best = minimise_fraction(a, Ax, xAx / 2, c, Cx, xCx / 2, lower)
-        value = jnp.where(allowed & (x == 0), best.value, jnp.inf)
-        j = take(wanted, slot)
-        given = (take(x, j) != 0) & take(allowed, j)
-        j = jnp.where(given, j, jnp.argmin(value).astype(jnp.int32))
-        found = given | (jnp.min(value) < jnp.inf)
+        if np.isfinite(lower):
+            value = minimise_fraction(a, Ax, xAx / 2, c, Cx, xCx / 2, lower).value
+        else:
+            value = _addition(a, Ax, xAx, c, Cx, xCx)
+        value = jnp.where(allowed, value, jnp.inf)
+        others = jnp.where(seed.barred, jnp.inf, value)
+        value = jnp.where(jnp.min(others) < jnp.inf, others, value)
+        j = lowest_index(value)
+        found = take(value, j) < jnp.inf
+        growth, admitted = _admit(problem, growth, j, found)
 
-        column, pivot = problem.C.columns(j[None])[:, 0], take(left, j)
-        if not problem.C.definite:
-            direction = column - jnp.matmul(factor, take(factor, j), precision=HIGHEST)
-            direction = direction * lax.rsqrt(jnp.where(pivot > 0, pivot, 1.0))
-            direction = jnp.where(found, direction, 0.0)
-            factor = lax.dynamic_update_slice(factor, direction[:, None], (0, slot))
-            left = left - direction * direction
-            smallest = jnp.minimum(smallest, jnp.where(found, pivot / take(c, j), smallest))
-
-        jump = ~given & take(best.unbounded, j)
-        keep = jnp.where(jump, 0.0, 1.0).astype(dtype)
-        step = jnp.where(given, 0.0, jnp.where(jump, 1.0, take(best.step, j)))
+        plane = minimise_fraction(
+            take(a, j), take(Ax, j), xAx / 2, take(c, j), take(Cx, j), xCx / 2, lower
+        )
+        keep = jnp.where(admitted & plane.unbounded, 0.0, 1.0).astype(x.dtype)
+        step = jnp.where(admitted, jnp.where(plane.unbounded, 1.0, plane.step), 0.0)
         Ax = keep * Ax + step * problem.A.columns(j[None])[:, 0]
-        Cx = keep * Cx + step * column
+        Cx = keep * Cx + step * problem.C.columns(j[None])[:, 0]
         x = put(keep * x, j, keep * take(x, j) + step)
-        support, used = put(support, slot, j), put(used, j, True)
-        if rules is not None:
-            room = room.at[take(rules.labels, j)].add(-1)
-        return x, Ax, Cx, factor, left, smallest, support, used, room
+        return growth, x, Ax, Cx, found
 
-    zero = 0 * a  # every carry is derived from the inputs: explicit meshes demand it
-    carry = (
-        put(zero, wanted, loadings),
-        jnp.matmul(problem.A.columns(wanted), loadings, precision=HIGHEST),
-        jnp.matmul(problem.C.columns(wanted), loadings, precision=HIGHEST),
-        zero[:, None] * jnp.ones((1, 0 if problem.C.definite else sparsity), dtype),
-        c + zero,  # variance not explained by the support
-        1 + zero[0],  # the smallest pivot so far
-        0 * wanted,
-        zero != 0,
-        None if rules is None else rules.quota,
-    )
-    x, _, _, factor, _, _, support, _, room = lax.fori_loop(0, sparsity, add, carry)
-    loadings = take(x, support)  # without what was given but is dependent
+    products = [M.combination(*_loaded(growth, x)) for M in (problem.A, problem.C)]
+    carry = (growth, x, *products, growth.count >= 0)
+    growth, x, *_ = lax.while_loop(lambda carry: carry[-1] & (carry[0].count < s), add, carry)
+    support, loadings = growth.support, take(x, growth.support)
     norm = quadratic(problem.C.block(support), loadings)
-    usable = jnp.all(jnp.any(factor != 0, axis=0)) & (norm > 0)
-    if rules is not None:
-        usable &= jnp.all(room == 0)
+    usable = (growth.count == s) & (norm > 0)
     value = quadratic(problem.A.block(support), loadings) / jnp.where(norm > 0, norm, 1.0)
     return normalise(Point(support, loadings, jnp.where(usable, value, jnp.inf)), norm)
 
 
-class Fresh:
-    """Numbered seeds (n,) to complete, each owing nothing to another search.
+def _loaded(growth: Growth, x):
+    """The support and its loadings, zero beyond `count`."""
+    used = jnp.arange(growth.support.shape[0], dtype=jnp.int32) < growth.count
+    return growth.support, jnp.where(used, take(x, growth.support), 0.0)
 
-    In order: the user's own, greedy (zero), the leading direction of the dense problem, single
-    columns in order of promise, random supports.
+
+def _given(problem, seed: Seed):
+    """What C and the rules admit of a seed, and x (n,) there."""
+    rules, (s,) = problem.rules, seed.support.shape
+    c = problem.C.diagonal()
+    zero = 0 * c  # every carry is derived from the inputs: explicit meshes demand it
+    x = zero.at[seed.support].add(seed.loadings.astype(c.dtype), mode="promise_in_bounds")
+    if rules is None:
+        wanted = take(seed.support, jnp.argsort(seed.loadings == 0, stable=True))
+        asked = x != 0
+    else:  # forced ones first: a duplicate taken before would bar them
+        x = jnp.where(rules.forbidden, 0.0, x)
+        wanted = largest(jnp.where(rules.forced, jnp.inf, x), s)
+        asked = (x != 0) | rules.forced
+    if problem.C.definite and rules is None:  # nothing can be refused
+        number = jnp.sum(seed.loadings != 0, dtype=jnp.int32)
+        return Growth(wanted, number, zero[:0], 1 + zero[0], asked, None), x
+    nothing = Growth(
+        0 * wanted,
+        0 * wanted[0],
+        zero[0] * jnp.ones((s, s), c.dtype),
+        1 + zero[0],
+        c <= 0,
+        None if rules is None else rules.quota,
+    )
+
+    def ask(place, growth):
+        j = take(wanted, place)
+        possible = take(asked & ~growth.excluded, j)
+        if rules is not None:
+            possible &= take(_admissible(rules, growth.room), j)
+        return _admit(problem, growth, j, possible)[0]
+
+    growth = lax.fori_loop(0, s, ask, nothing)
+    return growth, zero.at[growth.support].add(_loaded(growth, x)[1], mode="promise_in_bounds")
+
+
+def _admissible(rules, room):
+    """(n,) whether the rules have room for a column; the forced ones come first."""
+    return (take(room, rules.labels) > 0) & (rules.forced | (room[-2] == 0))
+
+
+def _admit(problem, growth: Growth, j, possible):
+    """The support with j, if it is `possible` and C stays definite; and whether it did."""
+    support, count, inverse, smallest, excluded, room = growth
+    admitted, excluded = possible, put(excluded, j, take(excluded, j) | possible)
+    if not problem.C.definite:
+        used = jnp.arange(support.shape[0], dtype=jnp.int32) < count
+        c_j = take(problem.C.diagonal(), j)
+        y = product(inverse, jnp.where(used, problem.C.block(support, j[None])[:, 0], 0.0))
+        pivot = c_j - jnp.sum(y * y)
+        tolerance = 10 * definite_tolerance(support.shape[0], y.dtype)
+        admitted &= pivot * smallest > tolerance * c_j
+        root = lax.rsqrt(jnp.where(admitted, pivot, 1.0))
+        row = put(-product(y, inverse), jnp.minimum(count, support.shape[0] - 1), 1.0) * root
+        inverse = jnp.where(admitted, _at(inverse, count, row), inverse)
+        smallest = jnp.where(admitted, jnp.minimum(smallest, pivot / c_j), smallest)
+    if problem.rules is not None:
+        room = room.at[take(problem.rules.labels, j)].add(-admitted.astype(room.dtype))
+    support = jnp.where(admitted, _at(support, count, j), support)
+    count = count + admitted.astype(count.dtype)
+    return Growth(support, count, inverse, smallest, excluded, room), admitted
+
+
+def _at(array, place, value):
+    """`array` with `value` at `place`, which may be one beyond its end."""
+    return array.at[place].set(value, mode="drop")
+
+
+def _addition(a, Ax, xAx, c, Cx, xCx):
+    """(n,): the lowest value of the plane {x, e_j} for every j, up to the same constant."""
+    usable = xCx > 0
+    N = jnp.where(usable, xCx, 1.0)
+    f = xAx / N
+    change = lowest_on_plane(Ax - f * Cx, a - f * c, N, Cx, c)
+    alone = jnp.where(c > 0, a / jnp.where(c > 0, c, 1.0), jnp.inf)
+    value = jnp.where(usable, change, alone)
+    return jnp.where(jnp.isnan(value), jnp.inf, value)
+
+
+class Fresh:
+    """Numbered seeds to complete, each owing nothing to another search.
+
+    In order: the user's own, the most promising column, the leading direction of the dense
+    problem, the other columns in order of promise, random supports.
     """
 
-    def __init__(self, problem, sparsity: int, given=None):
-        self.problem, self.sparsity, self.given = problem, sparsity, given
-        self.columns, self.leading = promising_columns(problem)
+    def __init__(self, problem, sparsity: int, given=None, lower: float = -jnp.inf):
+        self.problem, self.sparsity = problem, sparsity
+        self.columns, leading = promising_columns(problem)
+        own = jnp.zeros((0, problem.size), problem.dtype) if given is None else given
+        listed = jnp.concatenate([own, leading[None]])
+        self.listed = jax.vmap(lambda x: seed_of(x, sparsity, lower))(listed)
+        self.own = own.shape[0]
 
-    def seed(self, number, draws):
-        """Seed `number`; `draws` (n,) uniform numbers are for a random support."""
-        n, dtype = self.problem.size, self.problem.dtype
-        own = 0 if self.given is None else self.given.shape[0]
-        place = number - own
-        x = (jnp.arange(n, dtype=jnp.int32) == take(self.columns, (place - 2) % n)).astype(dtype)
-        x = jnp.where(place == 0, 0.0, jnp.where(place == 1, self.leading, x))
-        x = jnp.where(place - 2 >= n, lowest_ranks(draws, self.sparsity, dtype), x)
-        return jnp.where(place < 0, self.given[jnp.clip(number, 0, own - 1)], x) if own else x
+    def seed(self, number, draws) -> Seed:
+        """Seed `number`; `draws` (s,) uniform numbers are for a random support."""
+        n, s, dtype = self.problem.size, self.sparsity, self.problem.dtype
+        place = number - self.own
+        listed = (place < 0) | (place == 1)
+        place = jnp.where(place > 1, place - 1, place)
+        position = jnp.arange(s, dtype=jnp.int32)
+        random = jnp.minimum((draws * n).astype(jnp.int32), n - 1)
+        again = (random[:, None] == random[None, :]) & (position[None, :] < position[:, None])
+        column = take(self.columns, jnp.clip(place, 0, n - 1))
+        single = place < n
+        support = jnp.where(single, column, random)
+        loadings = jnp.where(single, position == 0, ~jnp.any(again, axis=1)).astype(dtype)
+        seed = Seed(support, loadings, take(self.listed.barred, 0))
+        own = jax.tree.map(lambda leaf: take(leaf, jnp.clip(number, 0, self.own)), self.listed)
+        return jax.tree.map(lambda own, made: jnp.where(listed, own, made), own, seed)
 
 
-def lowest_ranks(rank, count: int, dtype):
-    """(n,) ones at the `count` lowest ranks, zeros elsewhere."""
-    chosen = lax.top_k(-rank, count)[1]
-    return put(jnp.zeros(rank.shape[0], dtype), chosen, 1.0)
-
-
-def promising_columns(problem, steps: int = 4):
+def promising_columns(problem):
     """Columns in order of promise, and a leading direction of the dense problem.
 
-    The direction is a power iteration on D^(-1/2) A D^(-1/2), D = diag(C); the promise of column j
-    is A_jj / C_jj (its own value) less the size of the direction there. The latter decides where
-    all diagonal entries are equal: correlation matrices, and CCA, whose diagonal is zero.
+    The direction is two steps of a power iteration on D^(-1/2) A D^(-1/2), D = diag(C), the first
+    of which `Problem.scale` makes already (XLA sees that). The promise of column j is A_jj / C_jj,
+    its own value, less the size of the direction there, which decides where all diagonal entries
+    are equal; the best by its own value comes first. Where all are zero (CCA), columns go by their
+    best pair.
     """
-    c, a, scale = problem.C.diagonal(), problem.A.diagonal(), problem.scale()
+    n, c, a, scale = problem.size, problem.C.diagonal(), problem.A.diagonal(), problem.scale()
     positive = c > 0
     d = jnp.where(positive, lax.rsqrt(jnp.where(positive, c, 1.0)), 0.0)
     scale = jnp.where(scale > 0, scale, 1.0)
 
-    def power(_, v):
+    v = jnp.cos(jnp.arange(n, dtype=problem.dtype))
+    for _ in range(2):
         image = v - d * problem.A.matvec(d * v) / scale  # favours the low end of the spectrum
-        return image / jnp.maximum(jnp.sqrt(jnp.sum(image * image)), jnp.finfo(v.dtype).tiny)
+        v = image / jnp.maximum(jnp.sqrt(jnp.sum(image * image)), jnp.finfo(v.dtype).tiny)
+    usable = positive if problem.rules is None else positive & ~problem.rules.forbidden
+    own = jnp.where(usable, a * d * d, jnp.inf)
+    promise = put(own - scale * jnp.abs(v), lowest_index(own), -jnp.inf)
+    columns = jnp.argsort(promise).astype(jnp.int32)
 
-    n = problem.size
-    v = jnp.cos(jnp.arange(n, dtype=problem.dtype)) + 0 * c
-    v = lax.fori_loop(0, steps, power, v)
-    promise = jnp.where(positive, a * d * d - scale * jnp.abs(v), jnp.inf)
-    if problem.rules is not None:
-        promise = jnp.where(problem.rules.forbidden, jnp.inf, promise)
-    return lax.top_k(-promise, n)[1].astype(jnp.int32), d * v
+    def by_pairs(columns):
+        head = columns[: max(1, min(n, MOST_PAIRS // n))]
+        size = jnp.where(take(promise, head) < jnp.inf, best_pairs(problem, head, d), -jnp.inf)
+        return jnp.concatenate([take(head, jnp.argsort(-size)), columns[head.shape[0] :]])
+
+    return lax.cond(jnp.all(a == 0), by_pairs, lambda columns: columns, columns), d * v
+
+
+def best_pairs(problem, columns, d, chunk: int = 128):
+    """The largest |A_ij| d_i d_j for each of these columns j: minus the value of its best pair
+    where A_ii = A_jj = C_ij = 0."""
+
+    def best(part):
+        return take(d, part) * jnp.max(jnp.abs(problem.A.columns(part)) * d[:, None], axis=0)
+
+    number = -(-columns.shape[0] // chunk)
+    parts = jnp.pad(columns, (0, number * chunk - columns.shape[0]), mode="edge")
+    return lax.map(best, parts.reshape(number, chunk)).ravel()[: columns.shape[0]]

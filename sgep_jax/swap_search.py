@@ -7,22 +7,34 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
 from . import validation
-from .corrective import exchanged, exchanges
-from .linalg import put, take
+from .corrective import exchanged, exchanges, inverse, screen
+from .linalg import lowest_index, put, take
 from .polish import polish
 from .solution import Status
 from .supports import Point
 
 
 class SwapState(NamedTuple):
-    """The polished point, and the columns whose best exchange turned out not to improve."""
+    """The polished point; `rejected` (n,), the columns whose best exchange turned out not to
+    improve; and whether the last screen found nothing, so that all pairs are to be scored."""
 
     point: Point
     status: jax.Array
     scale: jax.Array
     rejected: jax.Array
+    stalled: jax.Array
+
+
+class Choice(NamedTuple):
+    """Which position to drop for which column, and whether that seems to improve."""
+
+    position: jax.Array
+    added: jax.Array
+    found: jax.Array
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["tolerance"], meta_fields=["max_steps"])
@@ -34,7 +46,8 @@ class SwapSearch:
     The objective falls strictly over finitely many supports, so it ends, with SWAP_OPTIMAL.
     An exchange that scores as an improvement is solved exactly before it is taken; should
     rounding have misled the score, or C not be definite there, that column is set aside until
-    the next exchange is made.
+    the next exchange is made. With 256 variables and more, steps score the pairs of screened
+    columns while these improve, and all pairs before the search may end.
     """
 
     tolerance: float = 1e-10
@@ -47,29 +60,57 @@ class SwapSearch:
         validation.non_negative("SwapSearch", "tolerance", self.tolerance)
 
     def init(self, problem, point: Point, key) -> SwapState:
-        point = polish(problem, point)
-        rejected = 0 * problem.A.diagonal() != 0
-        return SwapState(point, jnp.int32(Status.RUNNING), problem.scale(), rejected)
+        return self.begin(problem, point, problem.scale())
+
+    def begin(self, problem, point: Point, scale) -> SwapState:
+        """The first state, given the problem's scale, which costs a product with A and with C."""
+        none = 0 * problem.A.diagonal() != 0
+        running = jnp.int32(Status.RUNNING)
+        return SwapState(polish(problem, point), running, scale, none, none[0])
 
     def step(self, problem, state: SwapState, key) -> SwapState:
-        point, scale = state.point, state.scale
-        pivot, change = exchanges(problem, point, scale)
-        promising = (pivot < 0) & ~state.rejected[None, :]
-        change = jnp.where(promising, change, jnp.inf)
-        position = jnp.argmin(jnp.min(change, axis=1)).astype(jnp.int32)
-        row = take(change, position)
-        added = jnp.argmin(row).astype(jnp.int32)
-        threshold = self.smallest_gain(point, scale)
-        found = jnp.min(row) < -threshold
+        G = self.inverse(problem, state)
+        if screened(problem.size) is None:
+            return self.exchange(problem, state, self.best(problem, state, G), True)
+        best, quick = partial(self.best, problem), partial(self.best_screened, problem)
+        choice = lax.cond(state.stalled, best, quick, state, G)
+        return self.exchange(problem, state, choice, state.stalled)
 
-        new = exchanged(problem, point, position, added, scale)
-        accept = found & (new.objective < point.objective - threshold)
-        rejected = ~accept & put(state.rejected, added, True)
+    def inverse(self, problem, state: SwapState):
+        """G₀ of `corrective.py`, which both choices need."""
+        return inverse(problem, state.point, state.scale)
+
+    def best(self, problem, state: SwapState, G) -> Choice:
+        """The best of all exchanges."""
+        return self._choose(state, *exchanges(problem, state.point, G), state.rejected)
+
+    def best_screened(self, problem, state: SwapState, G) -> Choice:
+        """The best exchange that adds a screened column."""
+        columns = screen(problem, state.point, state.rejected, screened(problem.size))
+        scores = exchanges(problem, state.point, G, columns)
+        choice = self._choose(state, *scores, take(state.rejected, columns))
+        return choice._replace(added=take(columns, choice.added))
+
+    def _choose(self, state: SwapState, pivot, change, rejected) -> Choice:
+        change = jnp.where((pivot < 0) & ~rejected[None, :], change, jnp.inf)
+        by_column = jnp.min(change, axis=0)
+        added = lowest_index(by_column)
+        position = jnp.argmin(take(change, slice(None), added)).astype(jnp.int32)
+        found = take(by_column, added) < -self.smallest_gain(state.point, state.scale)
+        return Choice(position, added, found)
+
+    def exchange(self, problem, state: SwapState, choice: Choice, complete) -> SwapState:
+        """Make the exchange if it improves. `complete`: the choice was among all pairs."""
+        point, scale = state.point, state.scale
+        new = exchanged(problem, point, choice.position, choice.added, scale)
+        accept = choice.found & (new.objective < point.objective - self.smallest_gain(point, scale))
+        ended = ~choice.found & complete
         return SwapState(
             jax.tree.map(lambda new, old: jnp.where(accept, new, old), new, point),
-            jnp.where(found, state.status, jnp.int32(Status.SWAP_OPTIMAL)),
+            jnp.where(ended, jnp.int32(Status.SWAP_OPTIMAL), state.status),
             scale,
-            rejected,
+            ~accept & (state.rejected | put(state.rejected, choice.added, choice.found)),
+            ~accept & (state.stalled | ~choice.found),
         )
 
     def smallest_gain(self, point, scale):
@@ -80,3 +121,8 @@ class SwapSearch:
 
     def finish(self, problem, point: Point) -> Point:
         return polish(problem, point)
+
+
+def screened(size: int) -> int | None:
+    """How many columns a screen lets through; None where all pairs are few."""
+    return None if size < 256 else int(np.clip(size // 4, 64, 256))

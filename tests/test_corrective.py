@@ -8,7 +8,7 @@ import scipy.linalg
 from helpers import definite, symmetric
 
 import sgep_jax as sgep
-from sgep_jax.corrective import exchanged, exchanges
+from sgep_jax.corrective import exchanged, exchanges, inverse, screen
 from sgep_jax.polish import polish
 from sgep_jax.supports import Point
 
@@ -26,7 +26,7 @@ def scores_and_points(problem, support):
     scale = problem.scale()
     start = Point(support, jnp.ones(S, problem.dtype), 0 * scale)
     point = polish(problem, start)
-    scores = exchanges(problem, point, scale)
+    scores = exchanges(problem, point, inverse(problem, point, scale))
 
     def one(position, added):
         return exchanged(problem, point, position, added, scale)
@@ -86,6 +86,50 @@ def test_near_multiple_lowest_eigenvalue(dtype):
     solution = sgep.solve(sgep.Problem(jnp.asarray(A, dtype)), 4, method=sgep.SwapSearch())
     assert solution.status == sgep.Status.SWAP_OPTIMAL
     np.testing.assert_allclose(solution.objective, -3.0, rtol=1e-6)
+
+
+def test_screened_columns_are_the_best_of_their_class():
+    """Against the lowest eigenvalue of each plane {x, e_j}, by SciPy."""
+    rng = np.random.default_rng(4)
+    n, count = 50, 8
+    A, C = symmetric(rng, n), definite(rng, n)
+    support = np.array([3, 11, 27, 40], np.int32)
+    problem = sgep.Problem(A, C)
+    point = polish(problem, Point(support, jnp.ones(4), jnp.zeros(())))
+    excluded = np.arange(n) == 20
+    found = np.asarray(screen(problem, point, excluded, count))
+    x = np.zeros(n)
+    x[support] = point.loadings
+    values = np.full(n, np.inf)
+    for j in set(range(n)) - set(support.tolist()) - {20}:
+        plane = np.stack([x, np.eye(n)[j]], axis=1)
+        values[j] = scipy.linalg.eigh(plane.T @ A @ plane, plane.T @ C @ plane)[0][0]
+    for k, column in enumerate(found):
+        assert column == k + count * np.argmin(values[k::count])
+
+
+def test_some_columns_score_as_all_of_them():
+    rng = np.random.default_rng(5)
+    problem = sgep.Problem(symmetric(rng, N), definite(rng, N))
+    point, scores, _ = scores_and_points(problem, np.array([0, 2, 5, 8], np.int32))
+    added = np.array([7, 1, 2, 4], np.int32)
+    some = exchanges(problem, point, inverse(problem, point, problem.scale()), added)
+    for part, whole in zip(some, scores, strict=True):
+        np.testing.assert_allclose(part, np.asarray(whole)[:, added], rtol=1e-9)
+
+
+def test_screening_ends_swap_optimal_too():
+    """300 variables: steps screen, and still no exchange at all is left in the end."""
+    rng = np.random.default_rng(6)
+    A = symmetric(rng, 300)
+    solution = sgep.solve(sgep.Problem(A), 4, method=sgep.SwapSearch(max_steps=60))
+    assert solution.status == sgep.Status.SWAP_OPTIMAL
+    assert (np.diff(solution.history) <= 0).all()
+    support = np.asarray(solution.support)
+    others = np.setdiff1d(np.arange(300), support)
+    rows = np.stack([np.append(np.delete(support, i), j) for i in range(4) for j in others])
+    values = np.linalg.eigvalsh(A[rows[:, :, None], rows[:, None, :]])[:, 0]
+    assert values.min() >= float(solution.objective) - 1e-12
 
 
 def test_swap_search_ends_swap_optimal():

@@ -67,7 +67,8 @@ def test_sufficient_decrease():
         problem = sgep.Problem(A, C)
         x = np.zeros(N)
         x[rng.permutation(N)[:6]] = rng.standard_normal(6)
-        state = method.init(problem, start.complete(problem, jnp.asarray(x), 6), jax.random.key(0))
+        point = start.complete(problem, start.seed_of(jnp.asarray(x), 6))
+        state = method.init(problem, point, jax.random.key(0))
         theta, D = method.theta * float(problem.scale()), np.diagonal(C)
         for t in range(12):
             old, state = state, step(problem, state, jax.random.key(t))

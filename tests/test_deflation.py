@@ -90,6 +90,8 @@ def test_formulas(kind, deflation):
     close(lazy.diagonal(), np.diagonal(expected))
     close(lazy.columns(indices), expected[:, indices])
     close(lazy.block(indices), expected[np.ix_(indices, indices)])
+    close(lazy.block(indices[:2], indices), expected[np.ix_(indices[:2], indices)])
+    close(lazy.combination(indices, x[:3]), expected[:, indices] @ x[:3])
     close(lazy.matvec(x), expected @ x)
 
 

@@ -9,6 +9,7 @@ import pytest
 from helpers import TOLERANCE, definite, symmetric
 
 import sgep_jax as sgep
+from sgep_jax import multistart
 
 DEFAULT = sgep.Multistart(lanes=8, max_steps=300, patience=96)
 BLOCKS = sgep.Decomposition(
@@ -97,6 +98,20 @@ def test_given_number_of_starts_and_own_start():
     assert solution.num_starts >= 8
     single = sgep.solve(sgep.Problem(A), 5, method=sgep.SwapSearch(), start=start)
     assert solution.objective <= single.objective
+
+
+def test_every_start_of_the_user_is_run():
+    """Seven starts of one's own, three at a time; then columns again."""
+    problem = sgep.Problem(symmetric(np.random.default_rng(10), 20))
+    given = np.eye(20)[[3, 1, 4, 15, 9, 2, 6]]
+    starts = multistart.Starts(problem, 2, jnp.asarray(given), jax.random.key(0))
+    search = sgep.Multistart(lanes=6).begin(problem, 2)
+    used = []
+    for rounds in range(4):
+        seeds, fresh = starts.next(search._replace(rounds=jnp.int32(rounds)), 3)
+        used += [int(seed[0]) for seed, flag in zip(seeds.support, fresh, strict=True) if flag]
+    assert used[:7] == [3, 1, 4, 15, 9, 2, 6]
+    assert len(used) == 10 and used[7] == starts.fresh.columns[0]
 
 
 METHOD = sgep.SwapSearch(max_steps=50)
