@@ -8,6 +8,7 @@ from .baselines.quadratic_majorization import QuadraticMajorization
 from .baselines.rayleigh_flow import TruncatedRayleighFlow
 from .baselines.truncated_power import TruncatedPower
 from .batch import solve_batch
+from .columns import shard_columns
 from .decomposition import Decomposition
 from .deflation import Components, solve_components
 from .long_runs import solve_long
@@ -27,7 +28,7 @@ from .solution import Solution, SolveError, Status
 from .solve import solve
 from .swap_search import SwapSearch
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "Components",
@@ -55,6 +56,7 @@ __all__ = [
     "permute_rows",
     "plot",
     "selection_frequencies",
+    "shard_columns",
     "solve",
     "solve_batch",
     "solve_components",

@@ -8,6 +8,7 @@ import sys
 
 import jax
 import numpy as np
+from helpers import brute_force
 from jax.sharding import AxisType
 from test_batch import BATCH, KEY, METHOD, S, pencils
 
@@ -15,6 +16,7 @@ import sgep_jax as sgep
 from sgep_jax import batch, sharded
 
 COLLECTIVE = re.compile(r"all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter")
+FIELDS = ("x", "objective", "support", "status", "num_steps", "history")
 
 
 def loops_with_collectives(text):
@@ -39,31 +41,99 @@ def loops_with_collectives(text):
     return [name for name in inside if COLLECTIVE.search(bodies[name])]
 
 
-def main():
-    assert len(jax.devices()) == 4
-    As, Cs = pencils()
-    problems = jax.vmap(sgep.Problem)(As, Cs)
-    options = {"method": METHOD, "keys": KEY, "chunk": 3}
-    alone = np.load(sys.argv[1])
+def meshes():
     for kind in (AxisType.Auto, AxisType.Explicit):
-        mesh = jax.make_mesh((2, 2), ("hosts", "devices"), axis_types=(kind, kind))
-        found = sgep.solve_batch(problems, S, mesh=mesh, **options)
-        for name in ("x", "objective", "support", "status", "num_steps", "history"):
-            assert np.array_equal(alone[name], getattr(found, name)), (kind, name)
-        one = sgep.solve_sharded(sgep.Problem(As[1], Cs[1]), S, mesh=mesh, method=METHOD)
-        np.testing.assert_allclose(one.objective, alone["objective"][1], rtol=1e-9)
-        assert one.num_starts >= 4 * METHOD.lanes and one.times_found >= 4
+        yield jax.make_mesh((2, 2), ("hosts", "devices"), axis_types=(kind, kind))
+
+
+def a_batch(As, Cs, alone):
+    """The answers of one device to the last bit, without any exchange."""
+    problems = jax.vmap(sgep.Problem)(As, Cs)
+    for mesh in meshes():
+        found = sgep.solve_batch(problems, S, mesh=mesh, method=METHOD, keys=KEY, chunk=3)
+        for name in FIELDS:
+            assert np.array_equal(alone[name], getattr(found, name)), (mesh, name)
     data = batch._spread((problems, batch.lane_keys(KEY, BATCH), None), 12, mesh)
     method, count = sharded.everywhere((METHOD, np.int32(BATCH)), mesh)
     compiled = batch._solve_sharded.lower(data, method, count, S, None, 3, mesh).compile()
     assert not COLLECTIVE.search(compiled.as_text()), "solve_batch: a collective"
-    data = sharded.everywhere((sgep.Problem(As[1], Cs[1]), METHOD, KEY, None), mesh)
+
+
+def no_exchange_in_a_loop(problem, mesh, method):
+    data = sharded.everywhere((problem, method, KEY, None), mesh)
     text = sharded._solve.lower(*data, S, mesh).compile().as_text()
     assert COLLECTIVE.search(text), "the check sees nothing"
     assert not loops_with_collectives(text), loops_with_collectives(text)
+
+
+def starts_of_their_own(problem, lowest):
+    for mesh in meshes():
+        found = sgep.solve_sharded(problem, S, mesh=mesh, method=METHOD, key=KEY)
+        np.testing.assert_allclose(found.objective, lowest, rtol=1e-9)
+        assert found.num_starts >= 4 * METHOD.lanes and found.times_found >= 4
+    no_exchange_in_a_loop(problem, mesh, METHOD)
+
+
+def all_supports(problem, lowest):
+    """220 of them, 55 a device, 16 at a time: everything is as on one device, to the last bit."""
+    method = sgep.Exhaustive(chunk=16)
+    alone = sgep.solve(problem, S, method=method, key=KEY)
+    assert alone.status == sgep.Status.OPTIMAL
+    np.testing.assert_allclose(alone.objective, lowest, rtol=1e-9)
+    for mesh in meshes():
+        found = sgep.solve_sharded(problem, S, mesh=mesh, method=method, key=KEY)
+        for one, other in zip(jax.tree.leaves(alone), jax.tree.leaves(found), strict=True):
+            assert np.array_equal(one, other)
+    no_exchange_in_a_loop(problem, mesh, method)
+    found = sgep.solve_sharded(problem, problem.size, mesh=mesh, method=method)  # one support
+    np.testing.assert_allclose(found.objective, sgep.solve(problem, problem.size).objective)
+
+
+def a_table_in_four(kind):
+    """Answers as on one device, and no array of the program is as long and as wide as the table."""
+    n, m = 240, 37
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((m, n)) * (1 + rng.random(n))
+    options = {"method": METHOD, "key": KEY}
+    if kind == "pca":
+        problem, sparsity = sgep.pca_problem(X, form="gram"), S
+    else:  # views, groups, and a ridge for each variable
+        problem = sgep.cca_problem(X[:, :100], X[:, 100:], ridge=0.1, form="gram")
+        problem = sgep.Problem(problem.A, problem.C.ridged(rng.random(n)))
+        sparsity = (1, 2)
+        options |= {"groups": np.repeat([0, 1], [100, 140]), "forbidden": [3]}
+    alone = sgep.solve(problem, sparsity, **options)
+    shared = sgep.shard_columns(problem, jax.make_mesh((2, 2), ("hosts", "devices")))
+    for leaf in jax.tree.leaves(shared):
+        sizes = {part.data.size for part in leaf.addressable_shards}
+        assert sizes == ({leaf.size // 4} if n in leaf.shape else {leaf.size})
+    run = jax.jit(lambda problem: sgep.solve(problem, sparsity, **options))
+    compiled = run.lower(shared).compile()
+    found = compiled(shared)
+    assert np.array_equal(alone.support, found.support)
+    np.testing.assert_allclose(alone.x, found.x, rtol=1e-7, atol=1e-9)
+    assert alone.num_starts == found.num_starts and alone.status == found.status
+    text = compiled.as_text()
+    shapes = {tuple(map(int, dims.split(","))) for dims in re.findall(r"\w\[([\d,]+)\]", text)}
+    assert any({n // 4, m} <= set(shape) for shape in shapes), "the check sees nothing"
+    whole = [shape for shape in shapes if {n, m} <= set(shape) or n * m in shape]
+    assert not whole, whole
+
+
+def main():
+    assert len(jax.devices()) == 4
+    As, Cs = pencils()
+    a_batch(As, Cs, np.load(sys.argv[1]))
+    problem, (lowest, _) = sgep.Problem(As[1], Cs[1]), brute_force(As[1], Cs[1], S)
+    starts_of_their_own(problem, lowest)
+    all_supports(problem, lowest)
+    a_table_in_four("pca")
+    a_table_in_four("cca")
     print("same answers on 4 devices, Auto and Explicit; collectives in the loops: 0")
 
 
 if __name__ == "__main__":
     jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_numpy_dtype_promotion", "strict")
+    jax.config.update("jax_numpy_rank_promotion", "raise")
     main()

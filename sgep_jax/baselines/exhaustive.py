@@ -19,8 +19,11 @@ LIMIT = 20_000_000
 
 
 class ExhaustiveState(NamedTuple):
+    """`share` = (d, D) is the part of the supports to examine, as in `best_support`."""
+
     point: Point
     status: jax.Array
+    share: tuple[jax.Array, jax.Array]
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=["chunk"])
@@ -39,14 +42,15 @@ class Exhaustive:
     def __post_init__(self):
         validation.count("Exhaustive", "chunk", self.chunk, 1)
 
-    def init(self, problem, point: Point, key) -> ExhaustiveState:
+    def init(self, problem, point: Point, key, share=(0, 1)) -> ExhaustiveState:
         n, s = problem.size, point.support.shape[0]
         if math.comb(n, s) > LIMIT:
             raise ValueError(
                 f"Exhaustive examines every support, at most {LIMIT:,} of them, but n = {n} and "
                 f"sparsity = {s} give {math.comb(n, s):,}. Use Decomposition."
             )
-        return ExhaustiveState(point, jnp.int32(Status.RUNNING))
+        share = tuple(jnp.asarray(number, jnp.int32) for number in share)
+        return ExhaustiveState(point, jnp.int32(Status.RUNNING), share)
 
     def step(self, problem, state: ExhaustiveState, key) -> ExhaustiveState:
         n, s = problem.size, state.point.support.shape[0]
@@ -57,9 +61,10 @@ class Exhaustive:
                 value = jnp.where(problem.rules.met(positions), value, jnp.inf)
             return value, x
 
-        found = best_support(n, s, s, min(self.chunk, math.comb(n, s)), solve_candidate)
+        chunk = min(self.chunk, math.comb(n, s))
+        found = best_support(n, s, s, chunk, solve_candidate, state.share)
         point = normalise(Point(found.positions, found.vector, found.value), 1.0)
-        return ExhaustiveState(point, jnp.int32(Status.OPTIMAL))
+        return ExhaustiveState(point, jnp.int32(Status.OPTIMAL), state.share)
 
     def finish(self, problem, point: Point) -> Point:
         return polish(problem, point)
