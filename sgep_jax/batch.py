@@ -5,7 +5,6 @@ ended one makes room for the next. The loop knows nothing of other devices: `jax
 each its share of the batch, and the answers are gathered once, at the end.
 """
 
-import dataclasses
 import math
 from functools import partial
 
@@ -19,9 +18,18 @@ from . import loop, validation
 from .decomposition import Decomposition
 from .linalg import take
 from .multistart import Multistart, Starts
+from .padding import pad, unpad
 from .sharded import everywhere, to_mesh
 from .solution import Solution
-from .solve import as_solution, best_ending, default_method, solve, start_point
+from .solve import (
+    as_solution,
+    best_ending,
+    default_method,
+    keeps_rules,
+    multistart_for,
+    solve,
+    start_point,
+)
 from .start import Fresh
 from .whole import Whole
 from .work_queue import run_queue
@@ -37,7 +45,9 @@ def solve_batch(
 
     - `problems`: a `Problem` with batched leaves, `jax.vmap(Problem)(As, Cs)`.
     - `sparsity`: s, an integer, or one integer for each problem. Supports shorter than the longest
-      are then filled up with n, which is no variable.
+      are then filled up with n, which is no variable. All run in one program, which costs what the
+      largest costs: compiling one for each would take longer than that saves, up to thousands of
+      problems.
     - `keys`: one key for each problem, or one key, from which problem i uses
       `jax.random.fold_in(key, i)`; without one, key 0.
     - `method`, `num_starts`: as in `solve`.
@@ -49,7 +59,8 @@ def solve_batch(
     Problem i gets the answer of `solve(problem_i, sparsity, key=key_i)`, up to rounding, whatever
     the rest of the batch, the chunk and the number of devices; with the same chunk, more devices
     give the same to the last bit. A problem that fails says so in its status and leaves the
-    others alone.
+    others alone. With a sparsity for each, the random numbers are others than those of `solve`,
+    and the method must be one that keeps to groups.
 
     ```python
     batch = solve_batch(jax.vmap(Problem)(As), 5)
@@ -63,7 +74,7 @@ def solve_batch(
     options = {"method": method, "num_starts": num_starts, "mesh": mesh, "chunk": chunk}
     if np.ndim(sparsity) == 0:
         return _one_sparsity(problems, sparsity, keys, start, **options)
-    return _by_sparsity(problems, _sparsities(sparsity, batch, size), keys, start, **options)
+    return _own_sparsities(problems, _sparsities(sparsity, batch, size), keys, start, **options)
 
 
 def default_chunk(method, size: int, sparsity: int, batch: int, platform: str) -> int:
@@ -191,7 +202,7 @@ class Single:
 
     def __init__(self, method, sparsity, problem, key, given, start):
         self.method, self.problem = method, problem
-        fresh = Fresh(problem, sparsity, given)
+        fresh = Fresh(problem, sparsity, given, method.lower)
         self.point, self.key = start_point(fresh, method, key, start)
 
     def begin(self):
@@ -211,26 +222,17 @@ class Single:
         return loop.end(self.method, self.problem, run)
 
 
-def _by_sparsity(problems, sparsities, keys, start, **options) -> Solution:
-    """Problems of the same sparsity together: its value is part of every array's shape."""
-    size, longest, parts = problems.size, int(max(sparsities)), []
-    for sparsity in np.unique(sparsities):
-        here = np.flatnonzero(sparsities == sparsity)
-        data = jax.tree.map(lambda leaf, here=here: leaf[here], (problems, keys, start))
-        part = _one_sparsity(data[0], int(sparsity), *data[1:], **options)
-        fill = ((0, 0), (0, longest - int(sparsity)))
-        support = jnp.pad(part.support, fill, constant_values=size)
-        parts.append((here, dataclasses.replace(part, support=support)))
-    steps = max(part.history.shape[1] for _, part in parts)
-    order = np.argsort(np.concatenate([here for here, _ in parts]))
-    parts = [
-        dataclasses.replace(
-            part,
-            history=jnp.pad(part.history, ((0, 0), (0, steps - part.history.shape[1])), "edge"),
-        )
-        for _, part in parts
-    ]
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves)[order], *parts)
+def _own_sparsities(problems, sparsities, keys, start, *, method, **options) -> Solution:
+    """One program with the sparsity traced, up to the largest (`padding.py`)."""
+    size, most = problems.size, int(max(sparsities))
+    method = multistart_for(size, most) if method is None else method
+    _exchanges(method)
+    if start is not None:
+        _own_starts(start, sparsities, method.lower)
+        start = jnp.pad(start, ((0, 0), (0, 0), (0, most)))
+    padded = jax.vmap(partial(pad, most=most))(problems, sparsities)
+    solution = _one_sparsity(padded, most, keys, start, method=method, **options)
+    return jax.vmap(partial(unpad, size=size))(solution)
 
 
 def _spread(data, total: int, mesh):
@@ -296,4 +298,21 @@ def _sparsities(values, batch: int, size: int) -> np.ndarray:
             f"sparsity must be one integer, or one for each of the {batch} problems, but its "
             f"shape is {np.shape(values)}."
         )
-    return np.array([validation.sparsity(value, size) for value in values])
+    return np.array([validation.sparsity(value, size) for value in values], np.int32)
+
+
+def _own_starts(start, sparsities, lower):
+    """Each problem's starts against its own sparsity."""
+    for lane, sparsity in zip(start, sparsities, strict=True):
+        validation.start(lane, start.shape[-1], int(sparsity), lower)
+
+
+def _exchanges(method):
+    try:
+        keeps_rules(method)
+    except ValueError:
+        raise ValueError(
+            f"sparsity with one integer for each problem needs a method that exchanges variables "
+            f"(the default, SwapSearch, a stratified Decomposition, Exhaustive), but it is "
+            f"{method}. Call solve_batch once for each sparsity."
+        ) from None

@@ -48,10 +48,19 @@ class Padded:
         bottom = jnp.where(extra[:, None] == indices[None, :], self.value, 0.0)
         return jnp.concatenate([top, bottom])
 
-    def block(self, indices):
+    def block(self, rows, columns=None):
+        columns = rows if columns is None else columns
+        (rows_in, left), (columns_in, right) = self._inner(rows), self._inner(columns)
+        same = jnp.where(rows[:, None] == columns[None, :], self.value, 0.0)
+        inner = self.matrix.block(rows_in, columns_in)
+        return jnp.where(left[:, None] & right[None, :], inner, same)
+
+    def combination(self, indices, weights):
         inner, true = self._inner(indices)
-        same = jnp.where(indices[:, None] == indices[None, :], self.value, 0.0)
-        return jnp.where(true[:, None] & true[None, :], self.matrix.block(inner), same)
+        top = self.matrix.combination(inner, jnp.where(true, weights, 0.0))
+        extra = jnp.arange(self.extra, dtype=indices.dtype) + self.matrix.shape[-1]
+        own = jnp.where(extra[:, None] == indices[None, :], weights[None, :], 0.0)
+        return jnp.append(top, self.value * jnp.sum(own, axis=1))
 
     def matvec(self, x):
         size = self.matrix.shape[-1]

@@ -115,18 +115,66 @@ def test_other_methods_take_every_start_to_a_slot_in_single_precision(solved):
         np.testing.assert_allclose(one.x, many.x[i], rtol=1e-3, atol=1e-4)
 
 
-def test_a_sparsity_for_each_problem(solved):
-    """The same pencils with two sparsities, in turns."""
-    As, Cs, many = solved
-    problems = jax.vmap(sgep.Problem)(np.repeat(As, 2, axis=0), np.repeat(Cs, 2, axis=0))
-    keys = jax.vmap(lambda i: jax.random.fold_in(KEY, i))(np.repeat(np.arange(BATCH), 2))
-    both = sgep.solve_batch(problems, [2, S] * BATCH, method=METHOD, keys=keys, chunk=3)
-    assert np.array_equal(both.x[1::2], many.x)
-    assert np.array_equal(both.support[1::2], many.support)
-    for i, (A, C) in enumerate(zip(As, Cs, strict=True)):
-        value, support = brute_force(A, C, 2)
-        np.testing.assert_allclose(both.objective[2 * i], value, rtol=1e-9)
-        assert tuple(both.support[2 * i].tolist()) == (*support, N)
+MIXED = np.arange(BATCH) % 4 + 1
+
+
+@pytest.fixture(scope="module")
+def mixed(solved):
+    """A sparsity from 1 to 4 for each problem; problem 5 is broken, 6 has no definite support."""
+    As, Cs = (array.copy() for array in solved[:2])
+    As[5, 0, 0], Cs[6] = np.nan, np.ones((N, N))
+    problems = jax.vmap(sgep.Problem)(As, Cs)
+    return problems, sgep.solve_batch(problems, MIXED, method=METHOD, keys=KEY, chunk=3)
+
+
+def test_a_sparsity_for_each_problem(solved, mixed):
+    """The best there is of each sparsity, with the answer's support filled up by n."""
+    As, Cs, _ = solved
+    _, found = mixed
+    assert found.support.shape == (BATCH, 4) and found.x.shape == (BATCH, N)
+    for i in np.setdiff1d(np.arange(BATCH), [5, 6]):
+        value, support = brute_force(As[i], Cs[i], MIXED[i])
+        np.testing.assert_allclose(found.objective[i], value, rtol=1e-9)
+        assert found.support[i].tolist() == [*support, *[N] * (4 - MIXED[i])]
+        assert np.flatnonzero(found.x[i]).tolist() == list(support)
+        np.testing.assert_allclose(found.x[i] @ As[i] @ found.x[i], value, rtol=1e-9)
+    assert found.status[5] == sgep.Status.NOT_FINITE
+    assert found.status[6] == sgep.Status.NO_DEFINITE_SUPPORT
+    assert not np.isfinite(np.asarray(found.objective)[[5, 6]]).any()
+
+
+def test_other_sparsities_compile_nothing_and_harm_no_other(mixed):
+    """The same largest sparsity elsewhere: problems that keep theirs keep their answers."""
+    problems, found = mixed
+    run = sys.modules["sgep_jax.batch"]._solve_batch
+    before = run._cache_size()
+    other = np.where(np.arange(BATCH) < 5, 4, MIXED)
+    again = sgep.solve_batch(problems, other, method=METHOD, keys=KEY, chunk=3)
+    assert run._cache_size() == before
+    same = np.flatnonzero(other == MIXED)
+    for name in ("x", "objective", "support", "status", "num_steps"):
+        assert np.array_equal(getattr(found, name)[same], getattr(again, name)[same]), name
+
+
+def test_a_start_and_another_method_with_a_sparsity_for_each(solved):
+    """From the best supports an exhaustive search and no search at all agree; s = n is allowed."""
+    As, Cs, _ = solved
+    problems = jax.vmap(sgep.Problem)(As[:3, :6, :6], Cs[:3, :6, :6])
+    counts = [2, 3, 6]
+    best = sgep.solve_batch(problems, counts, method=sgep.Exhaustive())
+    truth = [brute_force(A, C, s)[0] for A, C, s in zip(*tree(problems), counts, strict=True)]
+    np.testing.assert_allclose(best.objective, truth, rtol=1e-9)
+    still = sgep.SwapSearch(tolerance=1e9)
+    kept = sgep.solve_batch(problems, counts, method=still, start=best.x)
+    np.testing.assert_allclose(kept.objective, truth, rtol=1e-9)
+    with pytest.raises(ValueError, match="at most sparsity = 2 nonzeros, but it has 3"):
+        sgep.solve_batch(problems, counts, start=np.ones((3, 6)) * [1, 1, 1, 0, 0, 0])
+    with pytest.raises(ValueError, match=r"exchanges variables.*once for each sparsity"):
+        sgep.solve_batch(problems, counts, method=sgep.TruncatedPower())
+
+
+def tree(problems):
+    return np.asarray(problems.A.array), np.asarray(problems.C.array)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,10 @@ def test_padded_matrix_is_the_explicit_one():
     np.testing.assert_array_equal(padded.diagonal(), jnp.diagonal(explicit))
     np.testing.assert_array_equal(padded.columns(indices), explicit[:, indices])
     np.testing.assert_array_equal(padded.block(indices), explicit[np.ix_(indices, indices)])
+    rows = indices[1:4]
+    np.testing.assert_array_equal(padded.block(rows, indices), explicit[np.ix_(rows, indices)])
+    combined = padded.combination(indices, x[:5])
+    np.testing.assert_allclose(combined, explicit[:, indices] @ x[:5], rtol=1e-14)
     np.testing.assert_allclose(padded.matvec(x), explicit @ x, rtol=1e-14)
 
 
