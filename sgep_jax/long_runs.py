@@ -3,19 +3,26 @@
 The host solves one part after another. After each, the answers so far go to the checkpoint: a
 plain `.npz` without pickled objects, written beside its place and then moved there, so that it is
 whole at any moment. It carries a fingerprint of everything the answers depend on.
+
+On several hosts, the first of the mesh reads the file, tells the others what is in it, and writes
+it: all know of the same parts, whatever their own disks hold.
 """
 
 import dataclasses
 import hashlib
+import io
 import os
 import sys
 import time
 import zipfile
 import zlib
+from functools import partial
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
 
 from . import validation
 from .batch import check_batch, lane_keys, lane_starts, solve_batch
@@ -37,8 +44,9 @@ def solve_long(
       damaged, or belongs to other problems, another sparsity, method or key, is refused.
     - `progress`: whether to report on the standard error stream.
 
-    Ctrl-C returns the parts that are done; the status of the other problems is RUNNING. On several
-    hosts the first one writes, and all must see the file.
+    Ctrl-C returns the parts that are done; the status of the other problems is RUNNING. With a mesh
+    of several hosts, the first one reads and writes the checkpoint and reports; should any of them
+    die, start all again with the same arguments.
 
     ```python
     batch = solve_long(jax.vmap(Problem)(As), 8, checkpoint="run.npz")
@@ -50,11 +58,12 @@ def solve_long(
     keys = lane_keys(keys, total)
     if start is not None:
         start = lane_starts(start, total, size, problems.dtype)
-    path = None if checkpoint is None else _path(checkpoint)
+    hosts = Hosts(mesh)
+    path = None if checkpoint is None else _path(checkpoint, hosts)
     token = path and fingerprint(problems, sparsity, keys, method, start, num_starts)
-    done = Done(total, path, token)
+    done = Done(total, path, token, hosts)
     part = -(-total // -(-total // part))  # parts of one size
-    report = Report(total, len(done.places)) if progress else None
+    report = Report(total, len(done.places)) if progress and hosts.first else None
     try:
         for begin in range(0, total, part):
             places = np.arange(begin, min(begin + part, total))
@@ -77,14 +86,44 @@ def solve_long(
     return done.solution()
 
 
+class Hosts:
+    """The processes that a mesh spans; without one, each is on its own."""
+
+    def __init__(self, mesh):
+        here, self.mesh = jax.process_index(), mesh
+        members = {here} if mesh is None else {each.process_index for each in mesh.devices.flat}
+        self.several, self.first = len(members) > 1, here == min(members)
+
+    def told(self, content: bytes | None) -> bytes | None:
+        """What the first host has, on all of them."""
+        if not self.several:
+            return content
+        length = int(self._largest(np.int32(-1 if content is None else len(content))))
+        if length < 0:
+            return None
+        mine = content if self.first else bytes(length)
+        return self._largest(np.frombuffer(mine, np.uint8)).tobytes()
+
+    def _largest(self, array):
+        """Entry by entry, of all hosts."""
+        names, shape = self.mesh.axis_names, (self.mesh.size, *array.shape)
+        each = NamedSharding(self.mesh, PartitionSpec(names))
+        whole = NamedSharding(self.mesh, PartitionSpec())
+        parts = jax.make_array_from_callback(shape, each, lambda _: array[None])
+        return np.asarray(jax.jit(partial(jnp.max, axis=0), out_shardings=whole)(parts))
+
+
 class Done:
     """The answers so far: `places` in the batch, and `answers` in that order."""
 
-    def __init__(self, total: int, path, token):
-        self.total, self.path, self.token = total, path, token
+    def __init__(self, total: int, path, token, hosts: Hosts):
+        self.total, self.path, self.token, self.hosts = total, path, token, hosts
         self.places, self.answers = np.zeros(0, np.int64), None
-        if path is not None and path.exists():
-            self.places, self.answers = load(path, token)
+        if path is None:
+            return
+        content = hosts.told(path.read_bytes() if hosts.first and path.exists() else None)
+        if content is not None:
+            self.places, self.answers = load(path, content, token)
 
     def add(self, places, answers: Solution):
         """The first answers are those of `places`, the others padding."""
@@ -92,7 +131,7 @@ class Done:
         if self.answers is not None:
             answers = jax.tree.map(lambda *both: np.concatenate(both), self.answers, answers)
         self.places, self.answers = np.concatenate([self.places, places]), answers
-        if self.path is not None and jax.process_index() == 0:
+        if self.path is not None and self.hosts.first:
             save(self.path, self.token, self.places, self.answers)
 
     def solution(self) -> Solution:
@@ -123,10 +162,10 @@ def save(path: Path, token: str, places, answers: Solution):
         temporary.unlink(missing_ok=True)
 
 
-def load(path: Path, token: str):
+def load(path: Path, content: bytes, token: str):
     """Places and answers of a checkpoint, or an error that says why it is refused."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
             found = str(file["fingerprint"])
             arrays = {name: file[name] for name in (*FIELDS, "places", "history_length")}
     except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, OSError) as error:
@@ -155,10 +194,21 @@ def fingerprint(problems, sparsity, keys, method, start, num_starts) -> str:
     leaves, structure = jax.tree.flatten(data)
     digest = hashlib.sha256(f"{__version__} {sparsity} {num_starts} {structure}".encode())
     for leaf in leaves:
+        _seen(leaf)
         array = np.ascontiguousarray(leaf)
         digest.update(f"{array.dtype} {array.shape}".encode())
         digest.update(array.data if array.ndim else array.tobytes())
     return digest.hexdigest()
+
+
+def _seen(leaf):
+    spread = isinstance(leaf, jax.Array) and not leaf.is_fully_addressable
+    if spread and not leaf.is_fully_replicated:
+        raise ValueError(
+            f"solve_long(checkpoint=...) must see all problems, keys and starts, to know them "
+            f"again, but an array of shape {leaf.shape} lies on several hosts. Pass the whole "
+            f"batch on each host, or no checkpoint."
+        )
 
 
 class Report:
@@ -179,10 +229,10 @@ class Report:
         )
 
 
-def _path(checkpoint) -> Path:
+def _path(checkpoint, hosts: Hosts) -> Path:
     path = Path(checkpoint)
     if path.suffix != ".npz":
         raise ValueError(f"checkpoint must end in .npz, but it is {str(checkpoint)!r}.")
-    if not path.absolute().parent.is_dir():
+    if hosts.first and not path.absolute().parent.is_dir():
         raise ValueError(f"checkpoint must be in a folder that exists, but {path.parent} does not.")
     return path

@@ -145,7 +145,7 @@ def test_a_run_that_is_killed_loses_no_finished_part(whole, tmp_path):
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    places, _ = long_runs.load(path, np.load(path)["fingerprint"].item())
+    places, _ = long_runs.load(path, path.read_bytes(), np.load(path)["fingerprint"].item())
     assert list(places) == [0, 1, 2, 3]
     assert_same(whole, run(path))
 
