@@ -8,15 +8,13 @@ and is told the variance it left on the table.
 At most `--seconds` of single solves are spent on a cell: larger ones are left out, and said so.
 
     python benchmarks/batch_throughput.py            # about twenty minutes
-    python benchmarks/batch_throughput.py --quick
+    python benchmarks/batch_throughput.py --quick    # --output JSON, --plot PNG
 """
-
-import argparse
-import time
 
 import jax
 import numpy as np
-from timing import machine
+import results
+from timing import in_turns, machine, once
 
 jax.config.update("jax_enable_x64", True)
 
@@ -40,18 +38,6 @@ def covariances(batch, n, s, seed=0):
     return S
 
 
-def in_turns(functions, repeats):
-    """The least (seconds, processor seconds) of each function, measured in turns."""
-    best = [(np.inf, np.inf)] * len(functions)
-    for _ in range(repeats):
-        for place, function in enumerate(functions):
-            begin = time.perf_counter(), time.process_time()
-            jax.block_until_ready(function())
-            spent = time.perf_counter() - begin[0], time.process_time() - begin[1]
-            best[place] = tuple(map(min, best[place], spent))
-    return best
-
-
 def abess_solver():
     try:
         from abess.decomposition import SparsePCA
@@ -61,7 +47,7 @@ def abess_solver():
 
 
 def cell(n, s, S, repeats):
-    """One row: seconds per problem of both, the ratios, the loss of waiting, and the values."""
+    """The values, and seconds per problem of both, the ratios, and the loss of waiting."""
     problems = jax.vmap(sgep.Problem)(-S)
     apart = [jax.tree.map(lambda leaf, i=i: leaf[i], problems) for i in range(len(S))]
     keys = batches.lane_keys(None, len(S))
@@ -81,25 +67,29 @@ def cell(n, s, S, repeats):
     chunk = batches.default_chunk(method, n, s, len(S), jax.default_backend())
     _, steps = batches._solve_batch((problems, keys, None), method, len(S), s, None, chunk)
     loss = int(steps) / int(np.sum(found.num_steps))
-    (slow, slow_cpu), (fast, fast_cpu) = in_turns([loop, batch], repeats)
-    return found, same, chunk, loss, slow / len(S), fast / len(S), slow_cpu / fast_cpu
+    (slow, slow_cpu), (fast, fast_cpu) = in_turns([loop, batch], repeats=repeats)
+    return np.asarray(found.objective), {
+        "n": n, "s": s, "batch": len(S), "chunk": chunk, "loss": loss, "same": same,
+        "loop": slow / len(S), "seconds": fast / len(S), "speed-up": slow / fast,
+        "cpu": slow_cpu / fast_cpu,
+    }  # fmt: skip
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
+    parser = results.parser(__doc__, plot=True)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--sizes", nargs="*", help="such as 32,4")
     parser.add_argument("--batches", nargs="*", type=int, default=BATCHES)
     options = parser.parse_args()
     sizes = [tuple(map(int, size.split(","))) for size in options.sizes or ()] or SIZES
     if options.quick:
-        sizes, options.batches = [(32, 4)], (1, 8)
+        sizes, options.batches = [(32, 4)], (4,)
     other = abess_solver()
     print(machine())
     print("abess is not installed: left out" if other is None else "abess: one by one, one thread")
     titles = "   n   s  batch chunk   loop /s  batch /s  ratio    cpu  loss  same"
     print(titles + ("" if other is None else "  abess /s  lower by"))
+    rows = []
     for n, s in sizes:
         seconds = 0.0
         for batch in options.batches:
@@ -108,18 +98,31 @@ def main():
                 continue
             S = covariances(batch, n, s)
             repeats = 1 if options.quick else 10 if batch <= 8 else 3
-            found, same, chunk, loss, seconds, fast, cpu = cell(n, s, S, repeats)
-            row = (f"{n:>4} {s:>3} {batch:>6} {chunk:>5} {1 / seconds:>9.1f} {1 / fast:>9.1f} "
-                   f"{seconds / fast:>5.2f}x {cpu:>5.2f}x {loss:>5.2f} {same!s:>5}")  # fmt: skip
+            values, row = cell(n, s, S, repeats)
+            seconds, fast = row["loop"], row["seconds"]
+            line = (f"{n:>4} {s:>3} {batch:>6} {row['chunk']:>5} {1 / seconds:>9.1f} "
+                    f"{1 / fast:>9.1f} {seconds / fast:>5.2f}x {row['cpu']:>5.2f}x "
+                    f"{row['loss']:>5.2f} {row['same']!s:>5}")  # fmt: skip
             if other is not None:
                 few = S[:64]
-                begin = time.perf_counter()
-                xs = [other(matrix, s) for matrix in few]
-                rate = len(few) / (time.perf_counter() - begin)
+                xs, spent, _ = once(lambda few=few, s=s: [other(matrix, s) for matrix in few])
                 theirs = np.array([x @ M @ x / (x @ x) for x, M in zip(xs, few, strict=True)])
-                ours = -np.asarray(found.objective)[: len(few)]
-                row += f" {rate:>9.1f} {np.mean(1 - theirs / ours):>9.2%}"
-            print(row, flush=True)
+                row["abess"] = spent / len(few)
+                row["abess above"] = float(np.mean(1 + theirs / values[: len(few)]))
+                line += f" {1 / row['abess']:>9.1f} {row['abess above']:>9.2%}"
+            print(line, flush=True)
+            rows.append(row)
+    results.save(options.output, "batch_throughput", rows)
+    results.lines(
+        options.plot,
+        {
+            f"n = {n}, s = {s}": [
+                [row[x] for row in rows if row["n"] == n] for x in ("batch", "speed-up")
+            ]
+            for n, s in sizes
+        },
+        xscale="log", xlabel="problems in the batch", ylabel="times as fast as a loop",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

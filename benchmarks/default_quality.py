@@ -6,23 +6,25 @@ The longer search is ten more runs of the default from other keys, none of which
 its starts agree, so that each tries at least `patience` starts. The lowest of all counts as best.
 
     python benchmarks/default_quality.py           # the whole grid: hours
-    python benchmarks/default_quality.py --sparsities 4 16 40 --quick
+    python benchmarks/default_quality.py --sets w1a madelon --sparsities 4 20 40
+    python benchmarks/default_quality.py --quick
+
+With `--output` every cell is saved as it is done, and the same command goes on from there.
 """
 
-import argparse
 import dataclasses
-import sys
 
 import jax
 import numpy as np
 import pencils
+import results
 from timing import machine, measure
 
 jax.config.update("jax_enable_x64", True)
 
 import sgep_jax as sgep
+from sgep_jax.solve import default_method
 
-default_method = sys.modules["sgep_jax.solve"].default_method
 EQUAL = 1e-6
 
 
@@ -38,30 +40,31 @@ def cell(name, kind, s, folder):
             again = sgep.solve(problem, s, method=longer, key=jax.random.key(seed))
             best = min(best, float(again.objective))
             longer_starts += int(again.num_starts)
-    return len(A), value, (value - best) / abs(best), time, int(solution.num_starts), longer_starts
+    return {"n": len(A), "objective": value, "above": (value - best) / abs(best),
+            "time": time.best, "first": time.first, "starts": int(solution.num_starts),
+            "longer": longer_starts}  # fmt: skip
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="randn-100 alone")
-    parser.add_argument("--data", default=None)
-    parser.add_argument("--sets", nargs="*")
-    parser.add_argument("--kinds", nargs="*", default=pencils.KINDS)
-    parser.add_argument("--sparsities", nargs="*", type=int, default=range(4, 41, 4))
-    options = parser.parse_args()
-    names = options.sets or (["randn-100"] if options.quick else pencils.available(options.data))
+    options = results.parser(__doc__, cells=True).parse_args()
+    names, kinds = options.sets or pencils.available(options.data), options.kinds or pencils.KINDS
+    sparsities = options.sparsities or range(4, 41, 4)
+    if options.quick:
+        names, kinds, sparsities = ["randn-100"], ["pca"], [4]
+    record = results.Record(options.output, "default_quality")
     print(machine())
     print(f"{'set':<11} {'kind':<4} {'n':>5} {'s':>3} {'default':>14} {'above best':>11} "
           f"{'warm':>9} {'first':>8} {'starts':>7} {'longer':>7}")  # fmt: skip
     gaps = {True: [], False: []}
     for name in names:
-        for kind in options.kinds:
-            for s in options.sparsities:
-                n, value, gap, time, starts, longer = cell(name, kind, s, options.data)
-                gaps[name.startswith("randn")].append(gap)
-                print(f"{name:<11} {kind:<4} {n:>5} {s:>3} {value:>14.9f} {gap:>10.4%} "
-                      f"{time.best:>7.3f} s {time.first:>6.1f} s {starts:>7} {longer:>7}",
-                      flush=True)  # fmt: skip
+        for kind in kinds:
+            for s in sparsities:
+                key = {"set": name, "kind": kind, "s": s}
+                row = record.cell(key, lambda key=key: cell(*key.values(), options.data))
+                gaps[name.startswith("randn")].append(row["above"])
+                print(f"{name:<11} {kind:<4} {row['n']:>5} {s:>3} {row['objective']:>14.9f} "
+                      f"{row['above']:>10.4%} {row['time']:>7.3f} s {row['first']:>6.1f} s "
+                      f"{row['starts']:>7} {row['longer']:>7}", flush=True)  # fmt: skip
     real, noise = np.array(gaps[False]), np.array(gaps[True])
     if len(real):
         print(f"real data: equal on {np.sum(real <= EQUAL)} of {len(real)} cells")

@@ -6,12 +6,11 @@ gradient is that of value and vector (the whole bordered system), with respect t
     python benchmarks/gradient_cost.py [--quick]
 """
 
-import argparse
-import time
-
 import jax
 import jax.numpy as jnp
 import numpy as np
+import results
+from timing import in_turns, machine, measure
 
 import sgep_jax as sgep
 
@@ -38,23 +37,10 @@ def programs(method, s, lanes):
     return jax.jit(batch(answer)), jax.jit(batch(value_and_gradient))
 
 
-def best_times(functions, arguments, seconds):
-    """Milliseconds; the functions take turns, so that a busy machine slows all of them."""
-    for function in functions:
-        jax.block_until_ready(function(*arguments))
-    best, stop = [np.inf] * len(functions), time.perf_counter() + seconds
-    while not np.all(np.isfinite(best)) or time.perf_counter() < stop:
-        for i, function in enumerate(functions):
-            begin = time.perf_counter()
-            jax.block_until_ready(function(*arguments))
-            best[i] = min(best[i], 1e3 * (time.perf_counter() - begin))
-    return best
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    options = results.parser(__doc__).parse_args()
+    quick = options.quick
+    print(machine())
     small = sgep.Decomposition(random=2, swap=2, window=5, max_steps=20)
     cases = [("Decomposition, short", small, 30, 5, 1)]
     if not quick:
@@ -66,13 +52,19 @@ def main():
     print(
         f"{'method':<22}{'n':>5}{'s':>4}{'lanes':>7}{'solve':>12}{'with gradient':>16}{'ratio':>8}"
     )
+    rows = []
     for name, method, n, s, lanes in cases:
         batch = [pencil(n, seed) for seed in range(lanes)]
         arguments = [jnp.stack(m) if lanes > 1 else m[0] for m in zip(*batch, strict=True)]
-        alone, both = best_times(programs(method, s, lanes), arguments, 1 if quick else 6)
+        calls = [lambda f=f, x=arguments: f(*x) for f in programs(method, s, lanes)]
+        first = [measure(call, repeats=1)[1].first for call in calls]
+        alone, both = (1e3 * best for best, _ in in_turns(calls, seconds=1 if quick else 6))
         print(
             f"{name:<22}{n:>5}{s:>4}{lanes:>7}{alone:>9.2f} ms{both:>13.2f} ms{both / alone:>8.2f}"
         )
+        rows.append({"method": name, "n": n, "s": s, "lanes": lanes, "solve, ms": alone,
+                     "with gradient, ms": both, "first calls, s": first})  # fmt: skip
+    results.save(options.output, "gradient_cost", rows)
 
 
 if __name__ == "__main__":

@@ -16,17 +16,15 @@ the n × n matrix: from a table it ignores the number).
 """
 
 import argparse
-import json
 import resource
-import subprocess
-import sys
-import time
 
 import numpy as np
+import results
+from timing import child, compiled, machine, measure, once, report
 
 S = 20
 SIZES = ((1_000, 100), (10_000, 100), (100_000, 100), (1_000_000, 100))
-QUICK = ((500, 100), (5_000, 100))
+QUICK = ((5_000, 20),)
 PEERS = ("scikit-learn", "abess")
 GIGABYTE = 2**30
 
@@ -40,30 +38,18 @@ def planted(n, m, dtype="float32"):
     return X, hidden
 
 
-def report(**figures):
-    """One line of JSON for the parent process."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIGABYTE
-    print(json.dumps({**figures, "peak": peak}))
-
-
 def solve(n, m, dtype):
     """Build, compile and solve once; then a step of the local search by itself."""
     import jax
 
     jax.config.update("jax_enable_x64", dtype == "float64")
-    from timing import measure
-
     import sgep_jax as sgep
 
     X, hidden = planted(n, m, dtype)
-    begin = time.perf_counter()
-    problem = jax.block_until_ready(sgep.pca_problem(X))
-    built = time.perf_counter()
-    run = jax.jit(lambda problem, key: sgep.solve(problem, S, key=key))
-    run = run.lower(problem, jax.random.key(0)).compile()
-    compiled = time.perf_counter()
-    solution = jax.block_until_ready(run(problem, jax.random.key(0)))
-    end = time.perf_counter()
+    key = jax.random.key(0)
+    problem, build, _ = once(lambda: sgep.pca_problem(X))
+    run, compile = compiled(lambda problem, key: sgep.solve(problem, S, key=key), problem, key)
+    solution, seconds, _ = once(lambda: run(problem, key))
 
     method = sgep.SwapSearch()
     state = jax.jit(lambda problem, point: method.init(problem, point, None))(
@@ -73,9 +59,9 @@ def solve(n, m, dtype):
     _, timing = measure(lambda: step(problem, state))
     report(
         kind=type(problem.A).__name__,
-        build=built - begin,
-        compile=compiled - built,
-        solve=end - compiled,
+        build=build,
+        compile=compile,
+        solve=seconds,
         step=timing.best,
         starts=int(solution.num_starts),
         found=int(np.isin(hidden, solution.support).sum()),
@@ -85,39 +71,29 @@ def solve(n, m, dtype):
 def peer(name, n, m):
     resource.setrlimit(resource.RLIMIT_AS, (16 * GIGABYTE, 16 * GIGABYTE))
     X, hidden = planted(n, m)
-    begin = time.perf_counter()
-    if name == "abess":
-        from abess import SparsePCA
-
-        X = (X - X.mean(axis=0)).astype("float64")
-        Sigma = X.T @ X / m
-        Sigma[np.diag_indices(n)] += 1e-6  # it refuses eigenvalues below zero by rounding
-        fitted = SparsePCA(support_size=S).fit(Sigma=Sigma)
-        loadings = np.asarray(fitted.coef_).ravel()
-    else:
-        from sklearn.decomposition import SparsePCA
-
-        loadings = SparsePCA(n_components=1, random_state=0).fit(X).components_[0]
-    chosen = np.flatnonzero(loadings)
+    fit = abess if name == "abess" else scikit_learn
+    chosen, seconds, _ = once(lambda: np.flatnonzero(fit(X)))
     found = int(np.isin(hidden, chosen).sum())
-    report(solve=time.perf_counter() - begin, selected=len(chosen), found=found)
+    report(solve=seconds, selected=len(chosen), found=found)
 
 
-def process(arguments, limit=None):
-    """The figures of this script run with `arguments`, or why there are none."""
-    command = [sys.executable, __file__, *map(str, arguments)]
-    try:
-        result = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        return f"not done after {limit:g} s"
-    if result.returncode:
-        lines = result.stderr.strip().splitlines()
-        return f"failed: {lines[-1][:90] if lines else f'exit code {result.returncode}'}"
-    return json.loads(result.stdout.splitlines()[-1])
+def abess(X):
+    from abess import SparsePCA
+
+    X = (X - X.mean(axis=0)).astype("float64")
+    Sigma = X.T @ X / len(X)
+    Sigma[np.diag_indices(len(Sigma))] += 1e-6  # it refuses eigenvalues below zero by rounding
+    return SparsePCA(support_size=S).fit(Sigma=Sigma).coef_.ravel()
+
+
+def scikit_learn(X):
+    from sklearn.decomposition import SparsePCA
+
+    return SparsePCA(n_components=1, random_state=0).fit(X).components_[0]
 
 
 def ours(n, m, dtype):
-    figures = process(["--one", n, m, dtype])
+    figures = child(__file__, ["--one", n, m, dtype])
     if isinstance(figures, str):
         print(f"{n:>9,} x {m} {dtype}: {figures}", flush=True)
         return None
@@ -132,13 +108,15 @@ def ours(n, m, dtype):
 
 
 def theirs(name, n, m, limit):
-    figures = process(["--peer", name, n, m], limit)
+    figures = child(__file__, ["--peer", name, n, m], limit)
+    text = figures
     if isinstance(figures, dict):
-        figures = (
+        text = (
             f"{figures['solve']:.1f} s, peak {figures['peak']:.2f} GB, selects "
             f"{figures['selected']}, found {figures['found']} of {S}"
         )
-    print(f"{'':>9} {name}: {figures}", flush=True)
+    print(f"{'':>9} {name}: {text}", flush=True)
+    return figures
 
 
 def growth(sizes, values):
@@ -148,8 +126,7 @@ def growth(sizes, values):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
+    parser = results.parser(__doc__, plot=True)
     parser.add_argument("--sizes", nargs="*", type=int)
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--limit", type=float, default=120, help="seconds for a peer")
@@ -163,23 +140,27 @@ def main():
         name, n, m = options.peer
         return peer(name, int(n), int(m))
 
-    from timing import machine
-
     print(machine(), flush=True)
     sizes = QUICK if options.quick else SIZES
     sizes = [(n, m) for n, m in sizes if not options.sizes or n in options.sizes]
-    rows = []
+    rows, peers = [], []
     for n, m in sizes:
         rows.append((n, ours(n, m, "float32")))
         if n == 100_000:
             ours(n, 300, "float64")
         if not (options.quick or options.no_peers):
             for name in PEERS:
-                theirs(name, n, m, options.limit)
+                peers.append([name, n, m, theirs(name, n, m, options.limit)])
     done = [(n, row["step"], row["peak"]) for n, row in rows if row and row["kind"] == "Gram"]
     if len(done) > 1:
         n, step, peak = zip(*done, strict=True)
         print(f"Gram, size to size: a step {growth(n, step)}; peak memory {growth(n, peak)}")
+    results.save(options.output, "large_tables", {"sgep_jax": rows, "peers": peers})
+    kept = [(n, row["step"], row["solve"]) for n, row in rows if row]
+    n, step, whole = zip(*kept, strict=True)
+    curves = {"a step": (n, step), "a solve, compiled": (n, whole)}
+    results.lines(options.plot, curves, xscale="log", yscale="log", xlabel="columns",
+                  ylabel="seconds")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -10,13 +10,11 @@ differ by the luck of the starts: cells where the path is above are listed.
 """
 
 import argparse
-import json
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pencils
+import results
+from timing import child, machine, once, report
 
 SPARSITIES = list(range(2, 21, 2))
 
@@ -35,39 +33,30 @@ def work(side, name, kind, sparsities, folder):
             return np.asarray(sgep.solve_path(problem, sparsities).objective).tolist()
         return [float(sgep.solve(problem, s).objective) for s in sparsities]
 
-    begin = time.perf_counter()
-    values = run()
-    cold = time.perf_counter() - begin
-    begin = time.perf_counter()
-    run()
-    print(json.dumps({"cold": cold, "warm": time.perf_counter() - begin, "values": values}))
+    values, cold, _ = once(run)
+    report(cold=cold, warm=once(run)[1], values=values)
 
 
 def measure(side, name, kind, options):
-    command = [sys.executable, __file__, "--side", side, "--sets", name, "--kinds", kind]
-    if options.quick:
-        command.append("--quick")
-    if options.data:
-        command += ["--data", options.data]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    command = ["--side", side, "--sets", name, "--kinds", kind]
+    command += ["--quick"] * options.quick + ["--data", options.data] * bool(options.data)
+    if options.sparsities:
+        command += ["--sparsities", *options.sparsities]
+    return child(__file__, command)
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--quick", action="store_true", help="three sparsities of randn-100")
-    parser.add_argument("--data", metavar="FOLDER")
-    parser.add_argument("--sets", nargs="+", default=["randn-500"])
-    parser.add_argument("--kinds", nargs="+", choices=pencils.KINDS, default=["pca", "fda"])
+    parser = results.parser(__doc__, cells=True)
     parser.add_argument("--side", choices=["path", "separate"], help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
-    sparsities = [2, 3, 4] if options.quick else SPARSITIES
+    sparsities = [3, 4] if options.quick else options.sparsities or SPARSITIES
     if options.side:
         return work(options.side, options.sets[0], options.kinds[0], sparsities, options.data)
-    cells = [(name, kind) for name in options.sets for kind in options.kinds]
+    print(machine())
+    sets, kinds, rows = options.sets or ["randn-500"], options.kinds or ["pca", "fda"], []
     if options.quick:
-        cells = [("randn-100", "pca")]
-    for name, kind in cells:
+        sets, kinds = ["randn-100"], ["pca"]
+    for name, kind in [(name, kind) for name in sets for kind in kinds]:
         path = measure("path", name, kind, options)
         alone = measure("separate", name, kind, options)
         gap = (np.array(path["values"]) - alone["values"]) / np.abs(alone["values"])
@@ -77,6 +66,8 @@ def main(argv=None):
               f"{path['warm']:.2f} s against {alone['warm']:.2f} s; "
               f"{'NOT monotone' if rises else 'monotone'}; path above by at most "
               f"{max(gap.max(), 0):.3%}, below by at most {max(-gap.min(), 0):.3%}")  # fmt: skip
+        rows.append({"set": name, "kind": kind, "s": sparsities, "path": path, "separate": alone})
+    results.save(options.output, "path_speed", rows)
 
 
 if __name__ == "__main__":

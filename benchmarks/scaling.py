@@ -4,42 +4,36 @@ a cold start (import, compile, first answer at n = 500, s = 16) takes under 8 s.
 A step is one corrective exchange of one lane: scores of all s (n − s) pairs, then the exact point.
 
     python benchmarks/scaling.py
-    python benchmarks/scaling.py --quick
+    python benchmarks/scaling.py --quick    # --output JSON, --plot PNG
 """
 
 import argparse
-import subprocess
-import sys
+import time
+
+BEGIN = time.perf_counter()
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from timing import machine, measure
+import results
+from timing import child, compiled, machine, measure, once, report
 
 jax.config.update("jax_enable_x64", True)
 
 import sgep_jax as sgep
 from sgep_jax.supports import Point
 
-COLD = """
-import time
-begin = time.perf_counter()
-import jax
-jax.config.update("jax_enable_x64", True)
-import numpy as np
-import sgep_jax as sgep
-imported = time.perf_counter()
-X = np.random.default_rng(0).standard_normal((300, 500))
-problem = sgep.Problem(-X.T @ X / 300)
-solve = jax.jit(lambda problem, key: sgep.solve(problem, 16, key=key))
-ready = time.perf_counter()
-compiled = solve.lower(problem, jax.random.key(0)).compile()
-done = time.perf_counter()
-jax.block_until_ready(compiled(problem, jax.random.key(0)))
-end = time.perf_counter()
-print(f"cold start: import {imported - begin:.2f} s, problem {ready - imported:.2f} s, "
-      f"compile {done - ready:.2f} s, solve {end - done:.2f} s, together {end - begin:.2f} s")
-"""
+IMPORTED = time.perf_counter() - BEGIN
+
+
+def cold(n):
+    """In a new process, whose imports were timed at the top of this file."""
+    X = np.random.default_rng(0).standard_normal((300, n))
+    key = jax.random.key(0)
+    problem, build, _ = once(lambda: sgep.Problem(-X.T @ X / 300))
+    run, compile = compiled(lambda problem, key: sgep.solve(problem, 16, key=key), problem, key)
+    _, solve, _ = once(lambda: run(problem, key))
+    report(imported=IMPORTED, problem=build, compile=compile, solve=solve)
 
 
 def step_time(n, s, lanes=8, repeats=10):
@@ -74,22 +68,30 @@ def listing(letter, sizes, times):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    parser = results.parser(__doc__, plot=True)
+    parser.add_argument("--cold", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.cold:
+        return cold(options.cold)
+    quick = options.quick
     print(machine(), flush=True)
-    ns, ss = ((500, 1000), (8, 16)) if quick else ((500, 1000, 2000, 4000), (8, 16, 32, 64))
-    times = [step_time(n, 16) for n in ns]
-    print(f"s = 16: {listing('n', ns, times)}\na step costs n^{growth(ns, times):.2f}", flush=True)
+    ns, ss = ((50, 100), (8, 16)) if quick else ((500, 1000, 2000, 4000), (8, 16, 32, 64))
+    in_n = [step_time(n, 16) for n in ns]
+    print(f"s = 16: {listing('n', ns, in_n)}\na step costs n^{growth(ns, in_n):.2f}", flush=True)
     if not quick:
         print(f"beyond the caches: {listing('n', [8000], [step_time(8000, 16)])}")
-    times = [step_time(ns[1], s) for s in ss]
-    print(f"n = {ns[1]}: {listing('s', ss, times)}\na step costs s^{growth(ss, times):.2f}")
-    for _ in range(1 if quick else 3):
-        print(
-            subprocess.run([sys.executable, "-c", COLD], capture_output=True, text=True).stdout,
-            end="",
-        )
+    in_s = [step_time(ns[1], s) for s in ss]
+    print(f"n = {ns[1]}: {listing('s', ss, in_s)}\na step costs s^{growth(ss, in_s):.2f}")
+    starts = [child(__file__, ["--cold", 100 if quick else 500]) for _ in range(1 if quick else 3)]
+    for row in starts:
+        together = sum(value for name, value in row.items() if name != "peak")
+        print(f"cold start: import {row['imported']:.2f} s, problem {row['problem']:.2f} s, "
+              f"compile {row['compile']:.2f} s, solve {row['solve']:.2f} s, together "
+              f"{together:.2f} s, peak {row['peak']:.2f} GB")  # fmt: skip
+    results.save(options.output, "scaling", {"n": [ns, in_n], "s": [ss, in_s], "cold": starts})
+    curves = {"against n, s = 16": (ns, in_n), f"against s, n = {ns[1]}": (ss, in_s)}
+    results.lines(options.plot, curves, xscale="log", yscale="log", xlabel="n or s",
+                  ylabel="seconds of a step")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -7,15 +7,15 @@ principal components*, 2009): a search over all supports needs rows in proportio
 sorting the variances in proportion to s² log(n − s).
 
     python benchmarks/support_recovery.py
-    python benchmarks/support_recovery.py --quick
+    python benchmarks/support_recovery.py --quick    # --output JSON, --plot PNG
 """
 
-import argparse
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import results
 from timing import machine
 
 import sgep_jax as sgep
@@ -41,21 +41,28 @@ def rates(columns, sparsity, strength, rows, draws):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two numbers of rows, 10 draws")
+    parser = results.parser(__doc__, plot=True)
     parser.add_argument("--columns", type=int, default=100)
     parser.add_argument("--sparsity", type=int, default=5)
     parser.add_argument("--strength", type=float, default=1.5)
     parser.add_argument("--draws", type=int, default=100)
     options = parser.parse_args()
-    columns, s, draws = options.columns, options.sparsity, 10 if options.quick else options.draws
+    columns, s, draws = options.columns, options.sparsity, 4 if options.quick else options.draws
     print(machine())
     print(f"{s} of {columns} variables, strength {options.strength}, {draws} draws")
     print(f"{'rows':>5} {'rows / s log(n - s)':>20} {'default':>8} {'variances':>10}")
+    found = []
     for ratio in (2, 8) if options.quick else (1, 2, 4, 6, 8, 12, 16):
         rows = round(ratio * s * np.log(columns - s))
         solve, sort = rates(columns, s, options.strength, rows, draws)
         print(f"{rows:>5} {ratio:>20} {solve:>8.0%} {sort:>10.0%}", flush=True)
+        found.append({"rows": rows, "default": solve, "largest variances": sort})
+    results.save(options.output, "support_recovery", found)
+    curves = {
+        side: ([row["rows"] for row in found], [row[side] for row in found])
+        for side in ("default", "largest variances")
+    }
+    results.lines(options.plot, curves, xlabel="rows", ylabel="true support found")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
-"""Timing that does not fool itself: warm-up apart, results awaited, best and median of repeats."""
+"""Timing that does not fool itself: warm-up apart, results awaited, best and median of repeats;
+compilation apart, peak memory, and children that report all of it to their parent."""
 
+import json
+import math
 import os
 import platform
+import resource
 import statistics
+import subprocess
+import sys
 import time
 from typing import NamedTuple
-
-import jax
 
 
 class Timing(NamedTuple):
@@ -17,21 +21,79 @@ class Timing(NamedTuple):
     median: float
 
 
-def measure(function, *, repeats=3, budget=10.0):
-    """(result, Timing) of `function()`; no repeat begins after `budget` seconds of repeats."""
-    begin = time.perf_counter()
-    result = jax.block_until_ready(function())
-    first = time.perf_counter() - begin
-    times = []
-    while len(times) < repeats and (not times or sum(times) < budget):
-        begin = time.perf_counter()
-        jax.block_until_ready(function())
-        times.append(time.perf_counter() - begin)
+def ready(result):
+    """Wait for what JAX computes, where JAX is in use (some peers do without)."""
+    jax = sys.modules.get("jax")
+    return result if jax is None else jax.block_until_ready(result)
+
+
+def once(function):
+    """(result, seconds, processor seconds) of one call."""
+    begin = time.perf_counter(), time.process_time()
+    result = ready(function())
+    return result, time.perf_counter() - begin[0], time.process_time() - begin[1]
+
+
+def measure(function, *, repeats=3, budget=10.0, limit=math.inf):
+    """(result, Timing) of `function()`; no repeat begins after `budget` seconds of repeats.
+
+    Of a first call that took longer than `limit` there is no repeat: its time stands for all.
+    """
+    result, first, _ = once(function)
+    times = [first] if first > limit else []
+    while len(times) < repeats and (not times or sum(times) < budget) and first <= limit:
+        times.append(once(function)[1])
     return result, Timing(first, min(times), statistics.median(times))
+
+
+def in_turns(functions, *, repeats=1, seconds=0.0):
+    """The least (seconds, processor seconds) of each, measured in turns so that other work on the
+    machine slows all of them; at least `repeats` rounds, and `seconds` altogether."""
+    best, rounds = [(math.inf, math.inf)] * len(functions), 0
+    stop = time.perf_counter() + seconds
+    while rounds < repeats or time.perf_counter() < stop:
+        spent = [once(function)[1:] for function in functions]
+        best = [tuple(map(min, old, new)) for old, new in zip(best, spent, strict=True)]
+        rounds += 1
+    return best
+
+
+def compiled(function, *arguments):
+    """(program, seconds): `function` compiled for these arguments, before any run."""
+    import jax
+
+    program, seconds, _ = once(lambda: jax.jit(function).lower(*arguments).compile())
+    return program, seconds
+
+
+def peak_memory() -> float:
+    """Of this process so far, in GB (2^30)."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
+
+
+def report(**figures):
+    """In a child: one line for the parent, with the peak memory of the child."""
+    print(json.dumps({**figures, "peak": peak_memory()}))
+
+
+def child(script, arguments, limit=None):
+    """What `script` reported when run in a process of its own, or in a word why nothing."""
+    command = [sys.executable, str(script), *map(str, arguments)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return f"not done in {limit:g} s"
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        return f"failed: {lines[-1][:100]}"
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def machine() -> str:
     """One line: what the figures were measured on."""
+    import jax
+
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     device = jax.devices()[0]
     return (

@@ -4,17 +4,16 @@ above, and the lowest and the median ratio of times, are printed at the end. flo
 several, side by side in one run.
 
 The start is the s columns of lowest A_jj / C_jj. DEC-B runs from it with the paper's parameters;
-the engine is `solve(problem, s, start=start, num_starts=16)`: that start and fifteen of its own.
+the engine is `solve(problem, s, start=start, num_starts=8)`: that start and seven of its own.
 
     python benchmarks/whole_solve.py               # about ten minutes
-    python benchmarks/whole_solve.py --quick
+    python benchmarks/whole_solve.py --quick       # --output JSON
 """
-
-import argparse
 
 import jax
 import numpy as np
 import pencils
+import results
 from timing import machine, measure
 
 jax.config.update("jax_enable_x64", True)
@@ -28,7 +27,7 @@ CELLS = [
     for s in (4, 12, 24, 40)
     if (name, kind) not in {("w1a", "cca"), ("madelon", "cca")}  # n = 2000 rows, as a1a with 1605
 ]
-QUICK = [("randn-100", "pca", 8)]
+QUICK = [("randn-100", "pca", 4)]
 
 
 def compare(name, kind, s, folder, starts, repeats):
@@ -44,35 +43,37 @@ def compare(name, kind, s, folder, starts, repeats):
     new, fast = measure(
         lambda: sgep.solve(problem, s, start=start, num_starts=starts), repeats=repeats + 2
     )
-    return len(A), float(dec.objective), float(new.objective), slow, fast
+    return {"n": len(A), "DEC-B": float(dec.objective), "engine": float(new.objective),
+            "DEC-B time": slow.best, "time": fast.best}  # fmt: skip
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--data", default=None)
-    parser.add_argument("--sets", nargs="*")
-    parser.add_argument("--sparsities", nargs="*", type=int)
-    parser.add_argument("--starts", type=int, default=16)
+    parser = results.parser(__doc__, cells=True)
+    parser.add_argument("--starts", type=int, default=8)
     options = parser.parse_args()
+    repeats = 1 if options.quick else 2
     known = pencils.available(options.data)
     cells = [cell for cell in (QUICK if options.quick else CELLS) if cell[0] in known]
     cells = [cell for cell in cells if not options.sets or cell[0] in options.sets]
+    cells = [cell for cell in cells if not options.kinds or cell[1] in options.kinds]
     cells = [cell for cell in cells if not options.sparsities or cell[2] in options.sparsities]
     print(machine())
     print(f"{'set':<11} {'kind':<4} {'n':>5} {'s':>3} {'DEC-B':>13} {'engine':>13} "
           f"{'lower by':>9} {'DEC-B':>9} {'engine':>9} {'ratio':>6}")  # fmt: skip
     ratios, above = [], []
+    record = results.Record(options.output, "whole_solve")
     for name, kind, s in cells:
-        n, dec, new, slow, fast = compare(
-            name, kind, s, options.data, options.starts, 1 if options.quick else 2
+        key = {"set": name, "kind": kind, "s": s, "starts": options.starts}
+        row = record.cell(
+            key, lambda c=(name, kind, s): compare(*c, options.data, options.starts, repeats)
         )
+        n, dec, new, slow, fast = (row[x] for x in ("n", "DEC-B", "engine", "DEC-B time", "time"))
         gain = (dec - new) / abs(dec)
-        ratios.append(slow.best / fast.best)
+        ratios.append(slow / fast)
         if gain < -1e-9:
             above.append((name, kind, s))
         print(f"{name:<11} {kind:<4} {n:>5} {s:>3} {dec:>13.8f} {new:>13.8f} {gain:>8.3%} "
-              f"{slow.best:>7.3f} s {fast.best * 1e3:>6.1f} ms {ratios[-1]:>5.0f}x",
+              f"{slow:>7.3f} s {fast * 1e3:>6.1f} ms {ratios[-1]:>5.0f}x",
               flush=True)  # fmt: skip
     print(f"engine above DEC-B on {len(above)} of {len(cells)} cells {above or ''}; "
           f"speed ratio: lowest {min(ratios):.0f}, median {np.median(ratios):.0f}")  # fmt: skip

@@ -1,0 +1,144 @@
+"""The methods side by side on one cell: data set × problem × sparsity."""
+
+import jax
+import numpy as np
+import pencils
+from timing import measure
+
+jax.config.update("jax_enable_x64", True)
+
+import sgep_jax as sgep
+from sgep_jax.solve import default_method
+
+METHODS = {
+    "default": None,
+    "DEC-B(R6-S6)": sgep.Decomposition(),
+    "DEC-C(R6-S6)": sgep.Decomposition(subproblem="coordinate"),
+    "swap search": sgep.SwapSearch(),
+    "TPM": sgep.TruncatedPower(),
+    "TPM 8-4-2": sgep.TruncatedPower(warm_up=(8, 4, 2)),
+    "GCW": sgep.CoordinateWise(),
+    "PCW": sgep.CoordinateWise("partial"),
+    "TRF": sgep.TruncatedRayleighFlow(),
+    "QMM-exp": sgep.QuadraticMajorization("exp"),
+    "QMM-log": sgep.QuadraticMajorization("log"),
+    "QMM-lp": sgep.QuadraticMajorization("lp"),
+    "QMM-l0": sgep.QuadraticMajorization("l0"),
+}
+ONLY_IDENTITY = ("TPM", "TPM 8-4-2", "QMM-l0")
+EQUAL = 1e-6  # relative: below this two objectives count as the same
+
+
+def choose(parser):
+    """The options of scripts that compare methods."""
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--limit", type=float, default=60.0, metavar="SECONDS",
+        help="a method whose first call takes longer is left out for larger s of that set and kind",
+    )  # fmt: skip
+    return parser
+
+
+def run(problem, s, method, repeats=3, limit=np.inf, history=False):
+    """One method: its objective (exact on the final support) and times, in seconds."""
+    solution, time = measure(
+        lambda: sgep.solve(problem, s, method=method), repeats=repeats, limit=limit
+    )
+    steps = int(solution.num_steps)
+    row = {
+        "objective": float(solution.objective), "time": time.median, "best": time.best,
+        "first": time.first, "steps": steps, "status": sgep.Status(int(solution.status)).name,
+    }  # fmt: skip
+    if history:
+        row["history"] = np.asarray(solution.history[: steps + 1]).tolist()
+    return row
+
+
+def anytime(problem, s, repeats=5, few=(1, 2, 4, 8), **rules):
+    """What the default reaches by when: {"starts", "time", "objective"} (seconds, best of repeats)
+    of `num_starts` = 1, 2, 4, ..., and last of the default itself, which chooses it.
+
+    `exactly(k)` is what `num_starts=k` does, without compiling anew for each k.
+    """
+
+    def point(method):
+        solution, time = measure(
+            lambda: sgep.solve(problem, s, method=method, **rules), repeats=repeats, budget=3
+        )
+        return {"starts": int(solution.num_starts), "time": time.best, "first": time.first,
+                "objective": float(solution.objective)}  # fmt: skip
+
+    method = default_method(problem.size, int(np.sum(s)))
+    whole = point(method)
+    if not isinstance(method, sgep.Multistart):
+        return [whole]
+    most = whole["starts"]
+    many = [k for k in 2 ** np.arange(4, 13) if k >= method.lanes]
+    numbers = [int(k) for k in (*few, *many) if k < most]
+    return [*(point(method.exactly(k)) for k in numbers), whole]
+
+
+def time_to(curve, objective):
+    """When a curve of `anytime` is at or below an objective; infinity if it never is."""
+    times = [p["time"] for p in curve if p["objective"] <= objective + EQUAL * abs(objective)]
+    return min(times, default=np.inf)
+
+
+def set_above(rows):
+    """How far each row is above the lowest of its cell, relative."""
+    values = [row["objective"] for row in rows.values() if "objective" in row]
+    for row in rows.values():
+        if "objective" in row:
+            row["above"] = (row["objective"] - min(values)) / max(abs(min(values)), 1e-300)
+
+
+def side_by_side(record, name, kind, s, methods, options, history=False):
+    """The figures of one cell, printed: {"set", "kind", "s", "n", "rows"}."""
+    slow = {
+        label
+        for cell in record.cells
+        if (cell["set"], cell["kind"]) == (name, kind) and cell["s"] < s
+        for label, row in cell["rows"].items()
+        if row.get("first", 0.0) > options.limit and label != "default"
+    }
+
+    def measured():
+        A, C = pencils.load(name, kind, options.data)
+        problem, limits = sgep.Problem(A, C), {"default": np.inf}
+        rows = {
+            label: {"skipped": f"more than {options.limit:g} s at a smaller s"}
+            if label in slow
+            else run(problem, s, method, options.repeats, limits.get(label, options.limit), history)
+            for label, method in methods.items()
+            if C is None or label not in ONLY_IDENTITY
+        }
+        set_above(rows)
+        return {"n": problem.size, "rows": rows}
+
+    key = {"set": name, "kind": kind, "s": s, "methods": list(methods)}
+    cell = record.cell(key, measured)
+    show(cell)
+    return cell
+
+
+def show(cell):
+    print(f"\n{cell['set']} {cell['kind']}, n = {cell['n']}, s = {cell['s']}")
+    print(f"  {'method':<14}{'objective':>16}{'above best':>12}{'ms':>10}{'first, s':>10}  status")
+    for label, row in cell["rows"].items():
+        if "skipped" in row:
+            print(f"  {label:<14} left out: {row['skipped']}")
+            continue
+        print(f"  {label:<14}{row['objective']:>16.9g}{row['above']:>12.2e}"
+              f"{1e3 * row['time']:>10.2f}{row['first']:>10.1f}  {row['status']}",
+              flush=True)  # fmt: skip
+
+
+def conclude(cells):
+    """Print on which cells the default is lowest or equal, and on which it is not."""
+    failed = [cell for cell in cells if cell["rows"]["default"]["above"] > EQUAL]
+    print(f"\nthe default is lowest or equal on {len(cells) - len(failed)} of {len(cells)} cells")
+    for cell in failed:
+        above = cell["rows"]["default"]["above"]
+        print(f"  not on {cell['set']} {cell['kind']}, s = {cell['s']}: {above:.1e} above")
+    return failed
