@@ -7,7 +7,10 @@ from pathlib import Path
 
 # Compiling is nearly all of the suite's time, and its programs run for milliseconds. XLA aborts on
 # a flag that it does not know. (Without optimization these emitters make programs that crawl.)
-FLAGS = "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false"
+FLAGS = (
+    "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false "
+    "--xla_llvm_disable_expensive_passes=true"
+)
 if FLAGS not in os.environ.get("XLA_FLAGS", ""):  # workers inherit it
     probe = [sys.executable, "-c", "import jax; jax.devices()"]
     environment = {**os.environ, "XLA_FLAGS": FLAGS}
@@ -27,6 +30,13 @@ import pytest
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fewer_programs():
+    """A process may map 65,530 regions of memory; XLA crashes beyond, after some 400 programs."""
+    yield
+    jax.clear_caches()
 
 
 @pytest.fixture(params=["float64", "float32"])

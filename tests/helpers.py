@@ -1,6 +1,8 @@
 """One table of methods, one of pencils, brute force by NumPy, and the tolerances."""
 
 import itertools
+import subprocess
+import sys
 from functools import cache
 
 import numpy as np
@@ -37,6 +39,14 @@ METHODS = {
 
 ALWAYS_FIND_PITPROPS = ("bisection", "coordinate", "exhaustive")
 ONLY_IDENTITY = ("truncated power", "truncated power, warm", "majorization l0")
+
+
+def run_script(*arguments, cwd):
+    """What a script prints, in a process of its own."""
+    command = [sys.executable, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def brute_force(A, C, s):

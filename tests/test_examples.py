@@ -1,17 +1,14 @@
 """The examples and the main command run as a user runs them."""
 
-import subprocess
-import sys
 from pathlib import Path
+
+from helpers import run_script
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def run(*arguments):
-    command = [sys.executable, *map(str, arguments)]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+    return run_script(*arguments, cwd=ROOT)
 
 
 def test_main_command():
