@@ -19,6 +19,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from .linalg import diagonal, product, take
 
@@ -87,3 +88,20 @@ class Identity:
 
     def matvec(self, x):
         return x
+
+
+def peaks(matrix, columns, weights, strip: int = 128):
+    """(k,): the largest weights_i |M_ij| of each of these columns j.
+
+    A dense array is read once, in the order in which it lies; others give a strip at a time.
+    """
+    if isinstance(matrix, Dense):
+        every = jnp.max(jnp.abs(matrix.array) * weights[None, :], axis=1)
+        return take(every, columns)
+
+    def largest(part):
+        return jnp.max(jnp.abs(matrix.columns(part)) * weights[:, None], axis=0)
+
+    number = -(-columns.shape[0] // strip)
+    parts = jnp.pad(columns, (0, number * strip - columns.shape[0]), mode="edge")
+    return lax.map(largest, parts.reshape(number, strip)).ravel()[: columns.shape[0]]

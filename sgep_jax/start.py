@@ -17,6 +17,7 @@ from jax import lax
 from .corrective import lowest_on_plane
 from .fractional import minimise_fraction
 from .linalg import HIGHEST, definite_tolerance, lowest_index, product, put, quadratic, take
+from .matrices import peaks
 from .supports import Point, largest, normalise
 
 MOST_PAIRS = 4 * 10**8  # looked at before a search; a Gram matrix pays O(m) for each
@@ -237,26 +238,19 @@ def promising_columns(problem):
     for _ in range(2):
         image = v - d * problem.A.matvec(d * v) / scale  # favours the low end of the spectrum
         v = image / jnp.maximum(jnp.sqrt(jnp.sum(image * image)), jnp.finfo(v.dtype).tiny)
-    usable = positive if problem.rules is None else positive & ~problem.rules.forbidden
+    usable = free = positive
+    if problem.rules is not None:
+        usable = positive & ~problem.rules.forbidden
+        free = usable & ~problem.rules.forced
     own = jnp.where(usable, a * d * d, jnp.inf)
     promise = put(own - scale * jnp.abs(v), lowest_index(own), -jnp.inf)
     columns = jnp.argsort(promise).astype(jnp.int32)
 
     def by_pairs(columns):
         head = columns[: max(1, min(n, MOST_PAIRS // n))]
-        size = jnp.where(take(promise, head) < jnp.inf, best_pairs(problem, head, d), -jnp.inf)
+        size = take(d, head) * peaks(problem.A, head, d)  # minus the value of its best pair
+        size = jnp.where(take(free, head), size, -jnp.inf)
         return jnp.concatenate([take(head, jnp.argsort(-size)), columns[head.shape[0] :]])
 
-    return lax.cond(jnp.all(a == 0), by_pairs, lambda columns: columns, columns), d * v
-
-
-def best_pairs(problem, columns, d, chunk: int = 128):
-    """The largest |A_ij| d_i d_j for each of these columns j: minus the value of its best pair
-    where A_ii = A_jj = C_ij = 0."""
-
-    def best(part):
-        return take(d, part) * jnp.max(jnp.abs(problem.A.columns(part)) * d[:, None], axis=0)
-
-    number = -(-columns.shape[0] // chunk)
-    parts = jnp.pad(columns, (0, number * chunk - columns.shape[0]), mode="edge")
-    return lax.map(best, parts.reshape(number, chunk)).ravel()[: columns.shape[0]]
+    worthless = jnp.all((a == 0) | ~free)
+    return lax.cond(worthless, by_pairs, lambda columns: columns, columns), d * v
