@@ -5,15 +5,22 @@ repeats taken in turns; `cpu` is the ratio of processor time, which other work o
 disturbs less. abess (optional, `pip install abess`) solves the same sparse PCA problems one by one,
 and is told the variance it left on the table.
 
-At most `--seconds` of single solves are spent on a cell: larger ones are left out, and said so.
+The loop runs over the first 256 problems of a batch, which has all. At most `--seconds` of batch
+are spent on a cell: larger ones are left out, and said so. `--starts` gives each problem so many
+instead of as many as it needs, so that 4096 of n = 512 take a minute.
 
     python benchmarks/batch_throughput.py            # about twenty minutes
+    python benchmarks/batch_throughput.py --starts 8
     python benchmarks/batch_throughput.py --quick    # --output JSON, --plot PNG
 """
 
+from functools import partial
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import results
+from jax import lax
 from timing import in_turns, machine, once
 
 jax.config.update("jax_enable_x64", True)
@@ -24,18 +31,22 @@ from sgep_jax.solve import default_method
 
 SIZES = ((32, 4), (128, 8), (512, 16))
 BATCHES = (1, 8, 64, 512, 4096)
+LOOPED = 256
 
 
-def covariances(batch, n, s, seed=0):
-    """(batch, n, n), of 2n samples each; every other one has s variables with a common factor."""
-    rng = np.random.default_rng(seed)
-    S = np.empty((batch, n, n))
-    for i in range(batch):
-        X = rng.standard_normal((2 * n, n))
-        if i % 2:
-            X[:, rng.choice(n, s, replace=False)] += rng.standard_normal((2 * n, 1))
-        S[i] = X.T @ X / len(X)
-    return S
+@partial(jax.jit, static_argnames=("batch", "n", "s"))
+def problems_of(batch, n, s):
+    """`batch` problems −X'X/m, m = 2n; every other one has s variables with a common factor."""
+
+    def make(number):
+        draws, places, factor = jax.random.split(jax.random.fold_in(jax.random.key(0), number), 3)
+        X = jax.random.normal(draws, (2 * n, n))
+        common = jax.random.normal(factor, (2 * n, 1)) * (number % 2)
+        chosen = jnp.zeros(n).at[jax.random.permutation(places, n)[:s]].set(1.0)
+        X = X + common * chosen[None, :]
+        return sgep.Problem(-X.T @ X / (2 * n))
+
+    return lax.map(make, jnp.arange(batch))  # one at a time: 4096 of n = 512 are 9 GB as it is
 
 
 def abess_solver():
@@ -46,38 +57,43 @@ def abess_solver():
     return lambda S, s: np.ravel(SparsePCA(support_size=s).fit(Sigma=S).coef_)
 
 
-def cell(n, s, S, repeats):
+def cell(problems, s, starts, repeats):
     """The values, and seconds per problem of both, the ratios, and the loss of waiting."""
-    problems = jax.vmap(sgep.Problem)(-S)
-    apart = [jax.tree.map(lambda leaf, i=i: leaf[i], problems) for i in range(len(S))]
-    keys = batches.lane_keys(None, len(S))
-    single = list(keys)
+    batch, n, _ = problems.A.shape
+    apart = [jax.tree.map(lambda leaf, i=i: leaf[i], problems) for i in range(min(batch, LOOPED))]
+    keys = batches.lane_keys(None, batch)
+    single = list(keys[: len(apart)])
 
     def loop():
-        return [sgep.solve(problem, s, key=key) for problem, key in zip(apart, single, strict=True)]
+        return [
+            sgep.solve(problem, s, key=key, num_starts=starts)
+            for problem, key in zip(apart, single, strict=True)
+        ]
 
-    def batch():
-        return sgep.solve_batch(problems, s, keys=keys)
+    def together():
+        return sgep.solve_batch(problems, s, keys=keys, num_starts=starts)
 
-    found, alone = jax.block_until_ready(batch()), loop()
+    found, alone = jax.block_until_ready(together()), loop()
     same = all(
-        np.array_equal(one.support, many) for one, many in zip(alone, found.support, strict=True)
+        np.array_equal(one.support, many) for one, many in zip(alone, found.support, strict=False)
     )
     method = default_method(n, s)
-    chunk = batches.default_chunk(method, n, s, len(S), jax.default_backend())
-    _, steps = batches._solve_batch((problems, keys, None), method, len(S), s, None, chunk)
+    chunk = batches.default_chunk(method, n, s, batch, jax.default_backend())
+    _, steps = batches._solve_batch((problems, keys, None), method, batch, s, starts, chunk)
     loss = int(steps) / int(np.sum(found.num_steps))
-    (slow, slow_cpu), (fast, fast_cpu) = in_turns([loop, batch], repeats=repeats)
+    (slow, slow_cpu), (fast, fast_cpu) = in_turns([loop, together], repeats=repeats)
+    slow, slow_cpu = (spent / len(apart) for spent in (slow, slow_cpu))
+    fast, fast_cpu = (spent / batch for spent in (fast, fast_cpu))
     return np.asarray(found.objective), {
-        "n": n, "s": s, "batch": len(S), "chunk": chunk, "loss": loss, "same": same,
-        "loop": slow / len(S), "seconds": fast / len(S), "speed-up": slow / fast,
-        "cpu": slow_cpu / fast_cpu,
+        "n": n, "s": s, "batch": batch, "chunk": chunk, "loss": loss, "same": same,
+        "loop": slow, "seconds": fast, "speed-up": slow / fast, "cpu": slow_cpu / fast_cpu,
     }  # fmt: skip
 
 
 def main():
     parser = results.parser(__doc__, plot=True)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--starts", type=int)
     parser.add_argument("--sizes", nargs="*", help="such as 32,4")
     parser.add_argument("--batches", nargs="*", type=int, default=BATCHES)
     options = parser.parse_args()
@@ -94,17 +110,17 @@ def main():
         seconds = 0.0
         for batch in options.batches:
             if batch * seconds > options.seconds:
-                print(f"{n:>4} {s:>3} {batch:>6} left out: {batch * seconds:.0f} s a loop")
+                print(f"{n:>4} {s:>3} {batch:>6} left out: {batch * seconds:.0f} s a run")
                 continue
-            S = covariances(batch, n, s)
-            repeats = 1 if options.quick else 10 if batch <= 8 else 3
-            values, row = cell(n, s, S, repeats)
+            problems = problems_of(batch, n, s)
+            repeats = 1 if options.quick else 20 if batch <= 8 else 3
+            values, row = cell(problems, s, options.starts, repeats)
             seconds, fast = row["loop"], row["seconds"]
             line = (f"{n:>4} {s:>3} {batch:>6} {row['chunk']:>5} {1 / seconds:>9.1f} "
                     f"{1 / fast:>9.1f} {seconds / fast:>5.2f}x {row['cpu']:>5.2f}x "
                     f"{row['loss']:>5.2f} {row['same']!s:>5}")  # fmt: skip
             if other is not None:
-                few = S[:64]
+                few = -np.asarray(problems.A.array[:64])
                 xs, spent, _ = once(lambda few=few, s=s: [other(matrix, s) for matrix in few])
                 theirs = np.array([x @ M @ x / (x @ x) for x, M in zip(xs, few, strict=True)])
                 row["abess"] = spent / len(few)
