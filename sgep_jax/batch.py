@@ -17,8 +17,9 @@ from jax.sharding import NamedSharding, PartitionSpec
 from . import loop, validation
 from .decomposition import Decomposition
 from .linalg import take
-from .multistart import Multistart, Starts
+from .multistart import Multistart
 from .padding import pad, unpad
+from .restarts import Starts
 from .sharded import everywhere, to_mesh
 from .solution import Solution
 from .solve import (

@@ -17,7 +17,8 @@ from jax.sharding import NamedSharding, PartitionSpec
 from . import validation
 from .baselines.exhaustive import Exhaustive
 from .loop import iterate
-from .multistart import Multistart, Starts, slack
+from .multistart import Multistart, slack
+from .restarts import Starts
 from .solution import Solution
 from .solve import as_solution, multistart_for, start_point
 from .start import Fresh

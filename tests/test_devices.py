@@ -14,7 +14,7 @@ import scipy.sparse
 from test_batch import KEY, METHOD, S, batch, pencils
 
 import sgep_jax as sgep
-from sgep_jax.multistart import Starts
+from sgep_jax.restarts import Starts
 
 HERE = Path(__file__).parent
 

@@ -1,0 +1,63 @@
+"""Where the lanes of a multistart begin again. A new start is, in turn,
+
+- fresh: greedy from the next most promising column (random supports once all are used up);
+- kicked: one of the best points so far without a random part of its support, filled up greedily
+  from the other columns;
+- crossed: the same, where only what another of the best points does not have may leave.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .linalg import put, take
+from .start import Fresh, Seed
+from .supports import Point
+
+FRESH, KICKED, CROSSED = range(3)  # the kinds, in the order in which lanes take turns
+
+
+class Starts:
+    """The seeds of each round."""
+
+    def __init__(self, problem, sparsity, given, key, share=(0, 1)):
+        self.size, self.sparsity, self.key, self.share = problem.size, sparsity, key, share
+        self.fresh = Fresh(problem, sparsity, given)
+
+    def next(self, search, count: int):
+        """`count` new seeds, and which of them are fresh: all in the first two rounds, which fill
+        the lanes, and while there are user's own; later a third, like each of the other kinds."""
+        kinds = (np.arange(count) * 3 // count).astype(np.int32)
+        first_rounds = max(2, -(-self.fresh.own // count))
+        begin = search.rounds < first_rounds
+        kind = jnp.where(begin, FRESH, jnp.asarray(kinds))
+        key = jax.random.fold_in(self.key, search.rounds)
+        draws = jax.random.uniform(key, (count, self.sparsity + 4), jnp.float32)
+        later = (search.rounds - first_rounds) * int(np.sum(kinds == FRESH))
+        later = count * first_rounds + later  # numbered without gaps
+        number = jnp.where(begin, count * search.rounds, later)
+        number = number + jnp.arange(count, dtype=jnp.int32)
+        first, every = self.share  # one device's share of the fresh starts; by default all
+        seeds = jax.vmap(partial(self._seed, search.pool))(kind, first + every * number, draws)
+        return seeds, kind == FRESH
+
+    def _seed(self, pool: Point, kind, number, draws) -> Seed:
+        n, s = self.size, self.sparsity
+        draws, by_position = draws[:4], draws[4:]
+        distinct = jnp.sum(jnp.isfinite(pool.objective), dtype=jnp.int32)
+        pick = (draws[:2] * distinct.astype(jnp.float32)).astype(jnp.int32)
+        pick = jnp.clip(pick, 0, jnp.maximum(distinct - 1, 0))
+        point = jax.tree.map(lambda leaf: take(leaf, pick[0]), pool)
+        other = take(pool.support, pick[1])
+
+        apart = jnp.all(point.support[:, None] != other[None, :], axis=1)
+        leaves = jnp.where(
+            kind == KICKED, by_position < 0.1 + 0.4 * draws[2], apart & (by_position < 0.5)
+        )
+        leaves = put(leaves, (draws[3] * s).astype(jnp.int32), True)  # one for certain
+        barred = put(jnp.zeros(n, bool), point.support, leaves)
+        derived = Seed(point.support, jnp.where(leaves, 0.0, point.loadings), barred)
+        fresh = self.fresh.seed(number, by_position)
+        return jax.tree.map(lambda a, b: jnp.where(kind == FRESH, a, b), fresh, derived)
