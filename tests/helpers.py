@@ -42,9 +42,9 @@ ONLY_IDENTITY = ("truncated power", "truncated power, warm", "majorization l0")
 
 
 def run_script(*arguments, cwd):
-    """What a script prints, in a process of its own."""
+    """What a script prints, in a process of its own, which ends before the test is ended."""
     command = [sys.executable, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=240)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
