@@ -7,14 +7,17 @@ from pathlib import Path
 
 # Compiling is nearly all of the suite's time, and its programs run for milliseconds. XLA aborts on
 # a flag that it does not know. (Without optimization these emitters make programs that crawl.)
+# There are as many workers as cores: pools of threads would only get in each other's way.
 FLAGS = (
     "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false "
-    "--xla_llvm_disable_expensive_passes=true"
+    "--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 "
+    "--xla_cpu_multi_thread_eigen=false"
 )
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if FLAGS not in os.environ.get("XLA_FLAGS", ""):  # workers inherit it
     probe = [sys.executable, "-c", "import jax; jax.devices()"]
     environment = {**os.environ, "XLA_FLAGS": FLAGS}
-    known = subprocess.run(probe, env=environment, capture_output=True).returncode == 0
+    known = subprocess.run(probe, env=environment, capture_output=True, timeout=120).returncode == 0
     flags = FLAGS if known else "--xla_backend_optimization_level=0"
     os.environ["XLA_FLAGS"] = f"{flags} {os.environ.get('XLA_FLAGS', '')}"
 

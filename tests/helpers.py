@@ -41,10 +41,10 @@ ALWAYS_FIND_PITPROPS = ("bisection", "coordinate", "exhaustive")
 ONLY_IDENTITY = ("truncated power", "truncated power, warm", "majorization l0")
 
 
-def run_script(*arguments, cwd):
-    """What a script prints, in a process of its own."""
+def run_script(*arguments, cwd, timeout=240):
+    """What a script prints, in a process of its own, which ends before the test is ended."""
     command = [sys.executable, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=timeout)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

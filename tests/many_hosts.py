@@ -79,7 +79,7 @@ def long(answers, checkpoint, last):
         nonlocal left
         if left == 0 and PROCESS == 1:
             print("stopped", flush=True)
-            time.sleep(3600)
+            time.sleep(240)
         left -= 1
         return real(*arguments, **options)
 

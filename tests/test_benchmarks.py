@@ -2,13 +2,15 @@
 
 import ast
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from helpers import run_script
 
-FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+HERE = Path(__file__).resolve().parent
+FOLDER = HERE.parent / "benchmarks"
 SHARED = {"methods", "pencils", "results", "timing"}
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in SHARED)
 FIRST = {"paper_figures": ["convergence"]}  # what else a command needs
@@ -18,8 +20,25 @@ def source(name):
     return (FOLDER / f"{name}.py").read_text()
 
 
-def run(name, *arguments, place=FOLDER):
-    return run_script(FOLDER / f"{name}.py", *arguments, cwd=place)
+@pytest.fixture(scope="module")
+def quick_forms(tmp_path_factory):
+    """{script: (folder, error, what it printed)} of all, run in one process to save time."""
+    tasks, folders = {}, {}
+    for name in SCRIPTS:
+        folders[name] = folder = tmp_path_factory.mktemp(name)
+        drawn = ["--plot", folder / "picture.png"] if "plot=True" in source(name) else []
+        options = ["--quick", "--output", folder / "figures.json", *drawn]
+        tasks[name] = [str(FOLDER / f"{name}.py"), *FIRST.get(name, []), *map(str, options)]
+    folder = tmp_path_factory.mktemp("runner")
+    given, found = folder / "tasks.json", folder / "results.json"
+    given.write_text(json.dumps(tasks))
+    try:
+        run_script(HERE / "many_scripts.py", given, found, cwd=folder, timeout=1100)
+        error = "not run"
+    except (AssertionError, subprocess.TimeoutExpired) as stop:  # of one, to which it belongs
+        error = f"all ended here, or before: {stop}"
+    results = json.loads(found.read_text()) if found.exists() else {}
+    return {name: (folders[name], *results.get(name, (error, ""))) for name in SCRIPTS}
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -29,15 +48,16 @@ def test_opens_with_its_claim(name):
     assert f"python benchmarks/{name}.py" in text and "--quick" in text
 
 
+@pytest.mark.timeout(1200)  # the first of them waits for all
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_quick_form(name, tmp_path):
+def test_quick_form(name, quick_forms):
     """It runs, saves what it measured and on what, and draws if it can."""
-    figures, picture = tmp_path / "figures.json", tmp_path / "picture.png"
-    drawn = ["--plot", picture] if "plot=True" in source(name) else []
-    text = run(name, *FIRST.get(name, []), "--quick", "--output", figures, *drawn, place=tmp_path)
-    record = json.loads(figures.read_text())
+    folder, error, text = quick_forms[name]
+    assert not error, error
+    record = json.loads((folder / "figures.json").read_text())
     assert record["figures"] and f"jax {record['versions']['jax']}" in text
-    assert not drawn or picture.stat().st_size > 1000
+    if "plot=True" in source(name):
+        assert (folder / "picture.png").stat().st_size > 1000
     if "lowest or equal on" in text:
         assert "  not on" not in text
 

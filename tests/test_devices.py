@@ -4,6 +4,9 @@ import os
 import socket
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +14,7 @@ import jax
 import numpy as np
 import pytest
 import scipy.sparse
-from test_batch import KEY, METHOD, S, batch, pencils
+from test_batch import S, batch, pencils
 
 import sgep_jax as sgep
 from sgep_jax.restarts import Starts
@@ -25,29 +28,54 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("compiled")
 
 
-def start(script, *arguments, devices, cache):
+LIMIT = 240  # seconds; a test may take 300
+
+
+@contextmanager
+def running(folder, *commands, devices, cache):
+    """One process for each command, [script, *arguments]. None of them outlives the block.
+
+    They write to files: from a pipe that nobody reads they would wait for ever.
+    """
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
     path = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {
         "XLA_FLAGS": flags,
         "PYTHONPATH": path,
+        "PYTHONUNBUFFERED": "1",
         "JAX_PLATFORMS": "cpu",
         "JAX_COMPILATION_CACHE_DIR": str(cache),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
     }
-    command = [sys.executable, str(HERE / script), *map(str, arguments)]
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-
-def finish(process):
+    processes = []
     try:
-        out, error = process.communicate(timeout=400)
+        for i, (script, *arguments) in enumerate(commands):
+            text = folder / f"{i}.txt"
+            with text.open("w") as file:
+                command = [sys.executable, str(HERE / script), *map(str, arguments)]
+                process = subprocess.Popen(command, env=environment, stdout=file, stderr=file)
+            processes.append(SimpleNamespace(process=process, read=text.read_text))
+        yield processes
     finally:
-        process.kill()
-    assert process.returncode == 0, error
-    return out
+        for each in processes:
+            each.process.kill()
+            each.process.wait(30)
+
+
+def wait(processes, done):
+    """Until `done()`; the first process that fails, or the time limit, ends the test."""
+    end = time.monotonic() + LIMIT
+    while not done():
+        for each in processes:
+            assert not each.process.poll(), each.read()
+        assert time.monotonic() < end, [each.read() for each in processes]
+        time.sleep(0.1)
+
+
+def finish(processes):
+    """What they have written when all have ended."""
+    wait(processes, lambda: all(each.process.poll() == 0 for each in processes))
+    return [each.read() for each in processes]
 
 
 FIELDS = ("x", "objective", "support", "status", "num_steps", "history")
@@ -62,64 +90,58 @@ def alone(tmp_path_factory):
     return path
 
 
-def test_four_devices(alone, cache):
-    out = finish(start("many_devices.py", alone, devices=4, cache=cache))
-    assert "collectives in the loops: 0" in out
+def test_four_devices(alone, tmp_path, cache):
+    with running(tmp_path, ["many_devices.py", alone], devices=4, cache=cache) as processes:
+        (text,) = finish(processes)
+    assert "collectives in the loops: 0" in text
 
 
-def start_pair(kind, *arguments, cache):
+def pair(folder, kind, *arguments, cache):
     """Two processes of two devices each; `arguments` are pairs, one for each process."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
-    return [
-        start("many_hosts.py", port, i, kind, *mine, devices=2, cache=cache)
+    commands = [
+        ["many_hosts.py", port, i, kind, *mine]
         for i, mine in enumerate(zip(*arguments, strict=True))
     ]
+    return running(folder, *commands, devices=2, cache=cache)
 
 
 def assert_same_answers(path, expected):
-    with np.load(path) as found:
+    with np.load(path) as found, np.load(expected) as expected:
         for name in found:
             assert np.array_equal(found[name], expected[name]), name
 
 
 def test_two_processes(alone, tmp_path, cache):
     answers = [tmp_path / f"{i}.npz" for i in range(2)]
-    for process in start_pair("batch", answers, cache=cache):
-        finish(process)
+    with pair(tmp_path, "batch", answers, cache=cache) as processes:
+        finish(processes)
     for path in answers:
-        assert_same_answers(path, np.load(alone))
+        assert_same_answers(path, alone)
 
 
-def test_a_long_run_on_two_hosts_goes_on_after_one_has_died(tmp_path, cache):
+def test_a_long_run_on_two_hosts_goes_on_after_one_has_died(alone, tmp_path, cache):
     """Each host has a disk of its own: what the first one saved is what counts."""
     disks = [tmp_path / str(i) for i in range(2)]
     for disk in disks:
         disk.mkdir()
     answers, checkpoints = ([disk / name for disk in disks] for name in ("answers.npz", "run.npz"))
-    first, second = start_pair("long", answers, checkpoints, (1, 1), cache=cache)
-    try:  # both lines come, or the process ends
-        assert "stopped\n" in iter(second.stdout.readline, "")
-        assert any("4 of 10 problems" in line for line in iter(first.stderr.readline, ""))
-    finally:
-        for process in (second, first):  # the first waits for it, in the second of three parts
-            process.kill()
-            process.communicate()
+    # The second stops; the first waits for it, in the second of three parts.
+    with pair(tmp_path, "long", answers, checkpoints, (1, 1), cache=cache) as processes:
+        first, second = processes
+        wait(processes, lambda: "4 of 10 problems" in first.read() and "stopped" in second.read())
     with np.load(checkpoints[0]) as saved:
         assert list(saved["places"]) == [0, 1, 2, 3]
     assert not checkpoints[1].exists()
 
-    first, second = start_pair("long", answers, checkpoints, (3, 3), cache=cache)
-    out = [process.communicate(timeout=400) for process in (first, second)]
-    assert first.returncode == second.returncode == 0, out
-    report = out[0][1]
+    with pair(tmp_path, "long", answers, checkpoints, (3, 3), cache=cache) as processes:
+        report, other = finish(processes)
     assert "8 of 10 problems" in report and "4 of 10" not in report  # no part is solved again
-    assert "problems" not in out[1][1]
-    problems = jax.vmap(sgep.Problem)(*pencils())
-    whole = sgep.solve_long(problems, S, method=METHOD, keys=KEY, chunk=1, progress=False)
+    assert "problems" not in other
     for path in answers:
-        assert_same_answers(path, {name: getattr(whole, name) for name in FIELDS})
+        assert_same_answers(path, alone)
 
 
 def test_devices_share_the_fresh_starts():
@@ -127,15 +149,16 @@ def test_devices_share_the_fresh_starts():
     A, C = (arrays[1] for arrays in pencils())
     problem, key = sgep.Problem(A, C), jax.random.key(0)
 
-    def seeds(lanes, share):
+    @partial(jax.jit, static_argnums=(0, 2))
+    def seeds(lanes, device, devices):
         search = sgep.Multistart(lanes=lanes).begin(problem, S)
-        seeds, fresh = Starts(problem, S, None, key, share).next(search, lanes)
-        assert fresh.all()
-        return np.asarray(seeds.support), np.asarray(seeds.loadings)
+        seeds, fresh = Starts(problem, S, None, key, (device, devices)).next(search, lanes)
+        return seeds.support, seeds.loadings, fresh
 
-    whole = seeds(12, (0, 1))  # columns and the leading direction: none is random
+    whole = seeds(12, 0, 1)  # columns and the leading direction: none is random
+    assert whole[2].all()
     for device in range(4):
-        for mine, all_of_them in zip(seeds(3, (device, 4)), whole, strict=True):
+        for mine, all_of_them in zip(seeds(3, device, 4), whole, strict=True):
             assert np.array_equal(mine, all_of_them[device::4])
 
 

@@ -268,7 +268,7 @@ except ModuleNotFoundError as error:
     print(error)
 """
     command = [sys.executable, "-c", script]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
     assert "needs scikit-learn" in text
     assert "sgep_jax[sklearn]" in text
 

@@ -38,7 +38,7 @@ def test_export_and_run_without_the_package(tmp_path):
     (tmp_path / "solve.bin").write_bytes(export.export(jax.jit(answers))(As, Cs, keys).serialize())
     np.savez(tmp_path / "input.npz", As=As, Cs=Cs, keys=keys)
     command = [sys.executable, "-c", LOADER, str(tmp_path)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert result.returncode == 0, result.stderr
     here = batch(As, Cs)
     with np.load(tmp_path / "output.npz") as found:

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from sgep_jax.linalg import lower_inverse, lowest_index, lowest_root
 
+number = st.floats(-1e6, 1e6, allow_subnormal=False)  # XLA takes subnormal ones for zero
+
 
 @settings(max_examples=50, deadline=None)
-@given(values=st.lists(st.floats(-1e6, 1e6) | st.just(np.inf), min_size=1, max_size=200))
+@given(values=st.lists(number | st.just(np.inf), min_size=1, max_size=200))
 def test_lowest_index(values):
     """It need not be the first of several equal ones."""
     index = int(lowest_index(jnp.asarray(values)))

@@ -108,5 +108,6 @@ try:
 except ImportError as error:
     print(error)
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     assert 'needs matplotlib: pip install "sgep_jax[plot]"' in run.stdout

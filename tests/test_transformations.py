@@ -45,12 +45,13 @@ def test_vmap_equals_the_loop_and_one_compilation_serves_all():
 
 def test_nothing_recompiles():
     """New keys, data, tolerances and θ share one program; another start shares a second."""
-    (A, B), _ = pencils(2)
+    (A, B), (C, _) = pencils(2)
     x, y = np.eye(N)[0], np.eye(N)[1] - np.eye(N)[2]
 
     def run(A, key, start=None, **options):
         method = sgep.Decomposition(random=2, swap=2, window=4, **options)
-        return sgep.solve(sgep.Problem(A), S, method=method, key=jax.random.key(key), start=start)
+        key = jax.random.key(key)
+        return sgep.solve(sgep.Problem(A, C), S, method=method, key=key, start=start)
 
     run(A, 0), run(A, 0, start=x)
     before = compiled_solves()
