@@ -27,12 +27,20 @@ def run(script, *arguments):
     return "", text.getvalue()
 
 
+def forget(folder):
+    """What the scripts share is imported anew by the next one, which may set 64 bits again."""
+    jax.config.update("jax_enable_x64", False)
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", "")).startswith(folder) and name != "__main__":
+            del sys.modules[name]
+
+
 def main(tasks, results):
     done = {}
     for name, command in json.loads(Path(tasks).read_text()).items():
-        sys.path[0] = str(Path(command[0]).parent)
+        sys.path[0] = folder = str(Path(command[0]).parent)
         done[name] = run(*command)
-        jax.config.update("jax_enable_x64", False)  # as at the start of a process
+        forget(folder)
         Path(results).write_text(json.dumps(done))
 
 
