@@ -21,8 +21,6 @@ from .supports import dense
 from .swap_search import SwapSearch
 from .whole import Whole
 
-MOST_WORK = 1_500_000  # supports times s²: 40 choose 4, about ten milliseconds on one core
-
 
 def solve(
     problem,
@@ -96,7 +94,7 @@ def default_method(size: int, sparsity: int):
     """All supports at once where they are few; otherwise `Multistart`."""
     if sparsity == size:
         return Whole()
-    if size < 256 and math.comb(size, sparsity) * sparsity**2 <= MOST_WORK:
+    if size <= 24 and math.comb(size, sparsity) <= 20_000:
         return Decomposition(
             random=max(size, 2), swap=0, subproblem="inertia", rest="free", max_steps=1
         )

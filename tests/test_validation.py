@@ -90,7 +90,8 @@ def test_problem_of_solve():
         ({"swap": 3}, ValueError, r"swap=...\) must be even.*3.*Use 4"),
         ({"swap": -2}, ValueError, r"swap=...\) must be at least 0.*-2"),
         ({"random": 1.5}, TypeError, r"random=...\) must be an integer.*1\.5"),
-        ({"random": 0, "swap": 0}, ValueError, r"random \+ swap must be at least 2.*is 0"),
+        ({"random": 0, "swap": 0}, ValueError, r"random \+ swap must be between 2 and 24.*is 0"),
+        ({"random": 20, "swap": 6}, ValueError, r"random \+ swap must be between 2 and 24.*is 26"),
         (
             {"subproblem": "newton"},
             ValueError,
@@ -115,12 +116,6 @@ def test_problem_of_solve():
 def test_arguments_of_decomposition(arguments, error, message):
     with pytest.raises(error, match=message):
         sgep.Decomposition(**arguments)
-
-
-def test_a_block_of_too_many_supports_is_refused():
-    large = sgep.Decomposition(random=20, swap=6)
-    with pytest.raises(ValueError, match=r"3,000,000 supports, but 13 of random \+ swap = 26.*24"):
-        sgep.solve(sgep.Problem(np.eye(60)), 30, method=large)
 
 
 def test_exhaustive_refuses_too_many_supports():
