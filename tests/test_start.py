@@ -7,6 +7,8 @@ import scipy.linalg
 from helpers import definite, symmetric
 
 import sgep_jax as sgep
+from sgep_jax.matrices import peaks
+from sgep_jax.padding import pad
 from sgep_jax.start import Fresh, Seed, complete, promising_columns, seed_of
 
 N = 12
@@ -97,3 +99,19 @@ def test_fresh_seeds_are_numbered():
     columns = [int(c) for c in np.asarray(fresh.columns)]
     assert [used[1], *used[3 : N + 2]] == [{c} for c in columns]
     assert used[N + 2] == {1, 10}  # 0.1 and 0.12 are the same column
+
+
+def test_columns_go_by_their_best_pair_whatever_the_form_of_the_problem():
+    """Dense and Gram against NumPy, and padded for a traced sparsity, which adds a diagonal."""
+    rng = np.random.default_rng(3)
+    X, Y = rng.standard_normal((30, 6)), rng.standard_normal((30, 7))
+    Y[:, 4] += 2 * X[:, 1]
+    for form in ("dense", "gram"):
+        problem = sgep.cca_problem(X, Y, form=form)
+        A = np.asarray(problem.A.columns(jnp.arange(13)))
+        weights = 1 / np.sqrt(np.asarray(problem.C.diagonal()))
+        order = jnp.asarray(rng.permutation(13))
+        expected = np.max(np.abs(A) * weights[:, None], axis=0)[order]
+        np.testing.assert_allclose(peaks(problem.A, order, weights, strip=4), expected, rtol=1e-9)
+        for each in (problem, pad(problem, 2, most=3)):
+            assert set(np.asarray(promising_columns(each)[0][:2]).tolist()) == {1, 10}
