@@ -5,6 +5,10 @@ are recorded and given new starts (`restarts.py`), so that no lane waits for the
 lanes screen columns (`corrective.py`) until half of them find nothing more, and only then are all
 pairs scored, for all lanes at once.
 
+The best points so far are a population, which kicked and crossed starts are made from. They soon
+resemble each other, so when 96 starts have brought it nothing better, a new population begins with
+fresh starts, and owes nothing to the old one.
+
 It ends when fresh starts have met the best value `confirmations` times and, lest all of them lead
 to one poor optimum, six starts per lane of all kinds brought nothing better; or when `patience`
 starts in a row brought nothing better; or after `max_starts`. Another method may then refine the
@@ -30,16 +34,26 @@ from .start import complete
 from .supports import Point
 from .swap_search import SwapSearch, SwapState, screened
 
+STALE = 96  # starts without anything better, after which a population is given up
+
 
 class Search(NamedTuple):
     """The carry of the outer loop. `idle` (lanes,): those that wait for a start; `fresh` (lanes,):
-    those whose start was; `pool` holds the best distinct points, lowest first."""
+    those whose start was; `born` (lanes,): the population it belongs to. `best` holds the best
+    distinct points of all, `pool` those of this population, lowest first, which is `age` rounds old
+    and had `stale` starts that did not improve it; `drawn` counts the fresh starts."""
 
     lanes: SwapState
     idle: jax.Array
     fresh: jax.Array
+    born: jax.Array
+    best: Point
     pool: Point
+    population: jax.Array
+    age: jax.Array
+    stale: jax.Array
     rounds: jax.Array
+    drawn: jax.Array
     started: jax.Array
     ended: jax.Array
     found: jax.Array
@@ -62,7 +76,7 @@ class Multistart:
     - `refine`: what goes on from the best point, such as `Decomposition(subproblem="inertia",
       rest="free", scores="corrective", tolerance=0.0, window=10)`.
     - `lanes`: local searches that advance side by side.
-    - `elite`: how many of the best points new starts are made from.
+    - `elite`: how many of the best points of a population new starts are made from.
     - `confirmations`, `patience`, `max_starts`: when to stop (traced: none recompiles).
     - `max_steps`: a cap on the steps of all lanes together, and the length of the history.
     """
@@ -111,8 +125,14 @@ class Multistart:
             lanes=jax.tree.map(partial(_repeat, self.lanes), lane),
             idle=jnp.ones(self.lanes, bool),
             fresh=jnp.ones(self.lanes, bool),
+            born=jnp.zeros(self.lanes, jnp.int32),
+            best=jax.tree.map(partial(_repeat, self.elite), nothing),
             pool=jax.tree.map(partial(_repeat, self.elite), nothing),
+            population=zero,
+            age=zero,
+            stale=zero,
             rounds=zero,
+            drawn=zero,
             started=zero,
             ended=zero,
             found=zero,
@@ -136,7 +156,7 @@ class Multistart:
         return append(ending, refined), search.ended, jnp.where(better, 1, search.found)
 
     def _ending(self, problem, search: Search) -> Ending:
-        point, scale = first(search.pool), problem.scale()
+        point, scale = first(search.best), problem.scale()
         found = jnp.where(
             search.steps < self.max_steps, jnp.int32(Status.SWAP_OPTIMAL), Status.STEP_LIMIT
         )
@@ -183,7 +203,10 @@ class Multistart:
             lanes=jax.tree.map(at_places, new, search.lanes),
             idle=at_places(jnp.zeros(self.half, bool), search.idle),
             fresh=at_places(fresh, search.fresh),
+            born=at_places(_repeat(self.half, search.population), search.born),
             rounds=search.rounds + 1,
+            age=search.age + 1,
+            drawn=search.drawn + jnp.sum(fresh, dtype=jnp.int32),
             started=search.started + jnp.sum(free, dtype=jnp.int32),
         )
         search = self._advance(problem, search)
@@ -224,30 +247,49 @@ class Multistart:
                 choices = lax.cond(every, best, quick, lanes, G)
             new = jax.vmap(lambda *lane: local.exchange(problem, *lane, every))(lanes, choices)
             lanes = jax.tree.map(partial(_choose, moving), new, lanes)
-            lowest = jnp.minimum(jnp.min(lanes.point.objective), first(search.pool).objective)
+            lowest = jnp.minimum(jnp.min(lanes.point.objective), first(search.best).objective)
             return lanes, steps + 1, history.at[steps + 1].set(lowest)
 
-        lowest = jnp.minimum(jnp.min(search.lanes.point.objective), first(search.pool).objective)
+        lowest = jnp.minimum(jnp.min(search.lanes.point.objective), first(search.best).objective)
         begin = (search.lanes, search.steps, search.history.at[search.steps].min(lowest))
         lanes, steps, history = lax.while_loop(waiting, advance, begin)
         return search._replace(lanes=lanes, steps=steps, history=history)
 
     def _record(self, search: Search, ended) -> Search:
-        old = first(search.pool).objective
+        old = first(search.best)
         values = jnp.where(ended, search.lanes.point.objective, jnp.inf)
-        pool = merge(search.pool, search.lanes.point._replace(objective=values))
-        best = first(pool).objective
+        points = search.lanes.point._replace(objective=values)
+        every = merge(search.best, points)
+        best = first(every).objective
         met = ended & (values <= best + slack(best))
         count = jnp.sum(ended, dtype=jnp.int32)
-        improved = best < old - slack(best)
-        return search._replace(
+        improved = best < old.objective - slack(best)
+        search = search._replace(
             idle=search.idle | ended,
-            pool=pool,
+            best=every,
             ended=search.ended + count,
             found=jnp.where(improved, 0, search.found) + jnp.sum(met, dtype=jnp.int32),
             confirmed=jnp.where(improved, 0, search.confirmed)
             + jnp.sum(met & search.fresh, dtype=jnp.int32),
             unimproved=jnp.where(improved, 0, search.unimproved + count),
+        )
+        return self._renew(search, points, ended)
+
+    def _renew(self, search: Search, points: Point, ended) -> Search:
+        """The population with the points of its own that ended; a new one once it is stale."""
+        own = ended & (search.born == search.population)
+        values = jnp.where(own, points.objective, jnp.inf)
+        pool = merge(search.pool, points._replace(objective=values))
+        best = first(pool).objective
+        improved = best < first(search.pool).objective - slack(best)
+        stale = jnp.where(improved, 0, search.stale + jnp.sum(own, dtype=jnp.int32))
+        over = stale >= STALE
+        values = jnp.where(over, jnp.inf, pool.objective)  # of no points at all
+        return search._replace(
+            pool=pool._replace(objective=values),
+            population=search.population + over.astype(jnp.int32),
+            age=jnp.where(over, 0, search.age),
+            stale=jnp.where(over, 0, stale),
         )
 
 

@@ -1,8 +1,8 @@
 """Where the lanes of a multistart begin again. A new start is, in turn,
 
 - fresh: greedy from the next most promising column (random supports once all are used up);
-- kicked: one of the best points so far without a random part of its support, filled up greedily
-  from the other columns;
+- kicked: one of the best points of the population without a random part of its support (mostly a
+  small one), filled up greedily from the other columns;
 - crossed: the same, where only what another of the best points does not have may leave.
 """
 
@@ -10,13 +10,12 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from .linalg import put, take
 from .start import Fresh, Seed
 from .supports import Point
 
-FRESH, KICKED, CROSSED = range(3)  # the kinds, in the order in which lanes take turns
+FRESH, KICKED, CROSSED = range(3)
 
 
 class Starts:
@@ -27,18 +26,15 @@ class Starts:
         self.fresh = Fresh(problem, sparsity, given)
 
     def next(self, search, count: int):
-        """`count` new seeds, and which of them are fresh: all in the first two rounds, which fill
-        the lanes, and while there are user's own; later a third, like each of the other kinds."""
-        kinds = (np.arange(count) * 3 // count).astype(np.int32)
-        first_rounds = max(2, -(-self.fresh.own // count))
-        begin = search.rounds < first_rounds
-        kind = jnp.where(begin, FRESH, jnp.asarray(kinds))
+        """`count` new seeds, and which of them are fresh: all in the first two rounds of a
+        population, which fill the lanes, and while there are user's own; later one of eight."""
+        turn = search.rounds * count + jnp.arange(count, dtype=jnp.int32)
+        kind = jnp.where(turn % 8 == 0, FRESH, jnp.where(turn % 2 == 1, KICKED, CROSSED))
+        begin = (search.age < 2) | ~jnp.isfinite(search.pool.objective[0])
+        kind = jnp.where(begin | (search.drawn < self.fresh.own), FRESH, kind)
         key = jax.random.fold_in(self.key, search.rounds)
         draws = jax.random.uniform(key, (count, self.sparsity + 4), jnp.float32)
-        later = (search.rounds - first_rounds) * int(np.sum(kinds == FRESH))
-        later = count * first_rounds + later  # numbered without gaps
-        number = jnp.where(begin, count * search.rounds, later)
-        number = number + jnp.arange(count, dtype=jnp.int32)
+        number = search.drawn + jnp.cumsum(kind == FRESH, dtype=jnp.int32) - 1
         first, every = self.share  # one device's share of the fresh starts; by default all
         seeds = jax.vmap(partial(self._seed, search.pool))(kind, first + every * number, draws)
         return seeds, kind == FRESH
@@ -54,7 +50,7 @@ class Starts:
 
         apart = jnp.all(point.support[:, None] != other[None, :], axis=1)
         leaves = jnp.where(
-            kind == KICKED, by_position < 0.1 + 0.4 * draws[2], apart & (by_position < 0.5)
+            kind == KICKED, by_position < 0.5 * draws[2] ** 2, apart & (by_position < 0.5)
         )
         leaves = put(leaves, (draws[3] * s).astype(jnp.int32), True)  # one for certain
         barred = put(jnp.zeros(n, bool), point.support, leaves)

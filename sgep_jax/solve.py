@@ -102,10 +102,9 @@ def default_method(size: int, sparsity: int):
 
 
 def multistart_for(size: int, sparsity: int) -> Multistart:
-    """As many lanes as memory allows, and the more patience the cheaper a start is."""
+    """As many lanes as memory allows, and less patience where starts are expensive."""
     lanes = int(np.clip(2**23 // (size * sparsity), 2, 16))  # memory: a few arrays of lanes × n × s
-    least = int(np.clip(2 * 10**8 // (size * sparsity), 16, 256))  # beyond n s = 1e6, time first
-    patience = int(np.clip(3 * 10**8 // (size * sparsity**2), least, 512))  # a step costs O(n s²)
+    patience = int(np.clip(2 * 10**8 // (size * sparsity), 16, 512))
     return Multistart(lanes=lanes, patience=patience)
 
 

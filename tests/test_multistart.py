@@ -101,17 +101,42 @@ def test_given_number_of_starts_and_own_start():
 
 
 def test_every_start_of_the_user_is_run():
-    """Seven starts of one's own, three at a time; then columns again."""
+    """Seven starts of one's own, three at a time, however old the population; then columns."""
     problem = sgep.Problem(symmetric(np.random.default_rng(10), 20))
     given = np.eye(20)[[3, 1, 4, 15, 9, 2, 6]]
     starts = multistart.Starts(problem, 2, jnp.asarray(given), jax.random.key(0))
     search = sgep.Multistart(lanes=6).begin(problem, 2)
     used = []
-    for rounds in range(4):
-        seeds, fresh = starts.next(search._replace(rounds=jnp.int32(rounds)), 3)
+    pool = search.pool._replace(objective=jnp.zeros(8))
+    for rounds in range(3, 7):
+        drawn = jnp.int32(len(used))
+        search = search._replace(rounds=jnp.int32(rounds), age=drawn + 2, drawn=drawn, pool=pool)
+        seeds, fresh = starts.next(search, 3)
         used += [int(seed[0]) for seed, flag in zip(seeds.support, fresh, strict=True) if flag]
     assert used[:7] == [3, 1, 4, 15, 9, 2, 6]
-    assert len(used) == 10 and used[7] == starts.fresh.columns[0]
+    assert len(used) == 9 and used[7] == starts.fresh.columns[0]
+
+
+def test_a_stale_population_makes_room_for_another():
+    """The best point of all is kept; a start of the old population does not enter the new one."""
+    problem = sgep.Problem(symmetric(np.random.default_rng(11), 30))
+    method = sgep.Multistart(lanes=2, elite=2)
+    search = method.begin(problem, 3)
+
+    def record(search, values):
+        point = search.lanes.point._replace(objective=jnp.asarray(values))
+        lanes = search.lanes._replace(point=point)
+        return method._record(search._replace(lanes=lanes), jnp.isfinite(point.objective))
+
+    search = record(search, [-2.0, -3.0])
+    assert list(search.pool.objective) == [-3, -2] and search.stale == 0
+    search = record(search._replace(stale=jnp.int32(multistart.STALE - 2)), [-3.0, -1.0])
+    assert search.population == 1 and search.age == 0 and search.stale == 0
+    assert list(search.pool.objective) == [np.inf, np.inf]
+    assert list(search.best.objective) == [-3, -2] and search.unimproved == 2
+    search = record(search._replace(born=jnp.asarray([0, 1], "int32")), [-5.0, -1.0])
+    assert list(search.pool.objective) == [-1, np.inf]
+    assert list(search.best.objective) == [-5, -3] and search.unimproved == 0
 
 
 METHOD = sgep.SwapSearch(max_steps=50)
