@@ -4,8 +4,8 @@ above, and the lowest and the median ratio of times, are printed at the end. flo
 several, side by side in one run.
 
 The start is the s columns of lowest A_jj / C_jj. DEC-B runs from it with the paper's parameters;
-the engine is `solve(problem, s, start=start, method=Multistart(lanes=4, patience=4))`: that start,
-and others of its own until four in a row have brought nothing better.
+the engine is `solve(problem, s, start=start, method=Multistart(lanes=4, patience=8))`: that start,
+and others of its own until eight in a row have brought nothing better.
 
     python benchmarks/whole_solve.py               # about half an hour
     python benchmarks/whole_solve.py --quick       # --output JSON
@@ -51,7 +51,7 @@ def compare(name, kind, s, folder, patience, repeats):
 
 def main():
     parser = results.parser(__doc__, cells=True)
-    parser.add_argument("--patience", type=int, default=4)
+    parser.add_argument("--patience", type=int, default=8)
     options = parser.parse_args()
     repeats = 1 if options.quick else 2
     known = pencils.available(options.data)

@@ -27,9 +27,9 @@ class Starts:
 
     def next(self, search, count: int):
         """`count` new seeds, and which of them are fresh: all in the first two rounds of a
-        population, which fill the lanes, and while there are user's own; later one of eight."""
+        population, which fill the lanes, and while there are user's own; later one of four."""
         turn = search.rounds * count + jnp.arange(count, dtype=jnp.int32)
-        kind = jnp.where(turn % 8 == 0, FRESH, jnp.where(turn % 2 == 1, KICKED, CROSSED))
+        kind = jnp.where(turn % 4 == 0, FRESH, jnp.where(turn % 2 == 1, KICKED, CROSSED))
         begin = (search.age < 2) | ~jnp.isfinite(search.pool.objective[0])
         kind = jnp.where(begin | (search.drawn < self.fresh.own), FRESH, kind)
         key = jax.random.fold_in(self.key, search.rounds)
