@@ -7,10 +7,12 @@ and is told the variance it left on the table.
 
 The loop runs over the first 256 problems of a batch, which has all. At most `--seconds` of batch
 are spent on a cell: larger ones are left out, and said so. `--starts` gives each problem so many
-instead of as many as it needs, so that 4096 of n = 512 take a minute.
+instead of as many as it needs, so that 4096 of n = 512 take a minute. `--devices 2` shares the
+batch among two virtual CPU devices, one a core; a loop has but one at a time.
 
     python benchmarks/batch_throughput.py            # about twenty minutes
     python benchmarks/batch_throughput.py --starts 8
+    python benchmarks/batch_throughput.py --starts 8 --devices 2 --batches 8 64 512
     python benchmarks/batch_throughput.py --quick    # --output JSON, --plot PNG
 """
 
@@ -57,7 +59,7 @@ def abess_solver():
     return lambda S, s: np.ravel(SparsePCA(support_size=s).fit(Sigma=S).coef_)
 
 
-def cell(problems, s, starts, repeats):
+def cell(problems, s, starts, mesh, repeats):
     """The values, and seconds per problem of both, the ratios, and the loss of waiting."""
     batch, n, _ = problems.A.shape
     apart = [jax.tree.map(lambda leaf, i=i: leaf[i], problems) for i in range(min(batch, LOOPED))]
@@ -71,7 +73,7 @@ def cell(problems, s, starts, repeats):
         ]
 
     def together():
-        return sgep.solve_batch(problems, s, keys=keys, num_starts=starts)
+        return sgep.solve_batch(problems, s, keys=keys, num_starts=starts, mesh=mesh)
 
     found, alone = jax.block_until_ready(together()), loop()
     same = all(
@@ -94,12 +96,15 @@ def main():
     parser = results.parser(__doc__, plot=True)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--starts", type=int)
+    parser.add_argument("--devices", type=int, default=1)
     parser.add_argument("--sizes", nargs="*", help="such as 32,4")
     parser.add_argument("--batches", nargs="*", type=int, default=BATCHES)
     options = parser.parse_args()
     sizes = [tuple(map(int, size.split(","))) for size in options.sizes or ()] or SIZES
     if options.quick:
         sizes, options.batches = [(32, 4)], (4,)
+    jax.config.update("jax_num_cpu_devices", options.devices)
+    mesh = jax.make_mesh((options.devices,), ("problems",)) if options.devices > 1 else None
     other = abess_solver()
     print(machine())
     print("abess is not installed: left out" if other is None else "abess: one by one, one thread")
@@ -114,7 +119,7 @@ def main():
                 continue
             problems = problems_of(batch, n, s)
             repeats = 1 if options.quick else 20 if batch <= 8 else 3
-            values, row = cell(problems, s, options.starts, repeats)
+            values, row = cell(problems, s, options.starts, mesh, repeats)
             seconds, fast = row["loop"], row["seconds"]
             line = (f"{n:>4} {s:>3} {batch:>6} {row['chunk']:>5} {1 / seconds:>9.1f} "
                     f"{1 / fast:>9.1f} {seconds / fast:>5.2f}x {row['cpu']:>5.2f}x "
