@@ -135,7 +135,14 @@ def show(cell):
 
 
 def conclude(cells):
-    """Print on which cells the default is lowest or equal, and on which it is not."""
+    """Print how often each method is lowest or equal, and the cells on which the default is not."""
+    print(f"\n{'method':<14} {'lowest or equal':>16} {'median above':>13} {'worst':>8}")
+    for label in dict.fromkeys(label for cell in cells for label in cell["rows"]):
+        rows = [cell["rows"][label] for cell in cells if label in cell["rows"]]
+        above = np.array([row["above"] for row in rows if "above" in row])
+        if len(above):
+            print(f"{label:<14} {np.sum(above <= EQUAL):>7} of {len(above):>4}  "
+                  f"{np.median(above):>13.3%} {above.max():>8.2%}")  # fmt: skip
     failed = [cell for cell in cells if cell["rows"]["default"]["above"] > EQUAL]
     print(f"\nthe default is lowest or equal on {len(cells) - len(failed)} of {len(cells)} cells")
     for cell in failed:
