@@ -8,6 +8,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import jax
 import pencils
 from timing import machine, peak_memory
 
@@ -64,6 +65,7 @@ class Record:
             if all(cell[name] == value for name, value in key.items()):
                 return cell
         self.cells.append({**key, **measure()})
+        jax.clear_caches()  # XLA crashes when a process has mapped some hundred programs
         save(self.path, self.name, self.cells, quiet=True)
         return self.cells[-1]
 
