@@ -89,7 +89,7 @@ def default_chunk(method, size: int, sparsity: int, batch: int, platform: str) -
         block = min(method.random + method.swap, size)
         work += sparsity * math.comb(block, min(sparsity, block // 2))
     if platform == "cpu":
-        return int(np.clip(min(2**13 // work, batch // 16), 1, 4))
+        return int(np.clip(min(2**13 // work, batch // 32), 1, 4))
     return int(np.clip(2**25 // work, 1, batch))
 
 
