@@ -103,8 +103,10 @@ def main():
     sizes = [tuple(map(int, size.split(","))) for size in options.sizes or ()] or SIZES
     if options.quick:
         sizes, options.batches = [(32, 4)], (4,)
-    jax.config.update("jax_num_cpu_devices", options.devices)
-    mesh = jax.make_mesh((options.devices,), ("problems",)) if options.devices > 1 else None
+    mesh = None
+    if options.devices > 1:
+        jax.config.update("jax_num_cpu_devices", options.devices)
+        mesh = jax.make_mesh((options.devices,), ("problems",))
     other = abess_solver()
     print(machine())
     print("abess is not installed: left out" if other is None else "abess: one by one, one thread")
