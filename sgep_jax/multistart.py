@@ -26,7 +26,7 @@ from jax import lax
 
 from . import validation
 from .decomposition import Decomposition
-from .linalg import put, take
+from .linalg import lowest_index, put, take
 from .loop import Ending, iterate
 from .restarts import Starts
 from .solution import Status
@@ -39,9 +39,9 @@ STALE = 96  # starts without anything better, after which a population is given 
 
 class Search(NamedTuple):
     """The carry of the outer loop. `idle` (lanes,): those that wait for a start; `fresh` (lanes,):
-    those whose start was; `born` (lanes,): the population it belongs to. `best` holds the best
-    distinct points of all, `pool` those of this population, lowest first, which is `age` rounds old
-    and had `stale` starts that did not improve it; `drawn` counts the fresh starts."""
+    those whose start was; `born` (lanes,): the population it belongs to. `best` is the best
+    point of all; `pool` holds the best distinct ones of this population, lowest first, which is
+    `age` rounds old and had `stale` starts that did not improve it; `drawn` counts fresh starts."""
 
     lanes: SwapState
     idle: jax.Array
@@ -88,7 +88,7 @@ class Multistart:
     confirmations: int = 12
     patience: int = 256
     max_starts: int = 4096
-    max_steps: int = 2000
+    max_steps: int = 5000
 
     lower = -math.inf
 
@@ -126,7 +126,7 @@ class Multistart:
             idle=jnp.ones(self.lanes, bool),
             fresh=jnp.ones(self.lanes, bool),
             born=jnp.zeros(self.lanes, jnp.int32),
-            best=jax.tree.map(partial(_repeat, self.elite), nothing),
+            best=nothing,
             pool=jax.tree.map(partial(_repeat, self.elite), nothing),
             population=zero,
             age=zero,
@@ -156,18 +156,19 @@ class Multistart:
         return append(ending, refined), search.ended, jnp.where(better, 1, search.found)
 
     def _ending(self, problem, search: Search) -> Ending:
-        point, scale = first(search.best), problem.scale()
+        point, scale = search.best, problem.scale()
         found = jnp.where(
             search.steps < self.max_steps, jnp.int32(Status.SWAP_OPTIMAL), Status.STEP_LIMIT
         )
         none = jnp.where(jnp.isnan(scale), jnp.int32(Status.NOT_FINITE), Status.NO_DEFINITE_SUPPORT)
         late = jnp.arange(self.max_steps + 1, dtype=jnp.int32) > search.steps
         usable = jnp.isfinite(point.objective)
+        value = jnp.where(usable, point.objective, jnp.inf)
         return Ending(
-            point._replace(loadings=jnp.where(usable, point.loadings, 0.0)),
+            Point(point.support, jnp.where(usable, point.loadings, 0.0), value),
             jnp.where(usable, found, none),
             search.steps,
-            jnp.where(late, point.objective, search.history),
+            jnp.where(late, value, search.history),
         )
 
     def _start(self, problem, scale, seed) -> SwapState:
@@ -247,26 +248,25 @@ class Multistart:
                 choices = lax.cond(every, best, quick, lanes, G)
             new = jax.vmap(lambda *lane: local.exchange(problem, *lane, every))(lanes, choices)
             lanes = jax.tree.map(partial(_choose, moving), new, lanes)
-            lowest = jnp.minimum(jnp.min(lanes.point.objective), first(search.best).objective)
+            lowest = jnp.minimum(jnp.min(lanes.point.objective), search.best.objective)
             return lanes, steps + 1, history.at[steps + 1].set(lowest)
 
-        lowest = jnp.minimum(jnp.min(search.lanes.point.objective), first(search.best).objective)
+        lowest = jnp.minimum(jnp.min(search.lanes.point.objective), search.best.objective)
         begin = (search.lanes, search.steps, search.history.at[search.steps].min(lowest))
         lanes, steps, history = lax.while_loop(waiting, advance, begin)
         return search._replace(lanes=lanes, steps=steps, history=history)
 
     def _record(self, search: Search, ended) -> Search:
-        old = first(search.best)
         values = jnp.where(ended, search.lanes.point.objective, jnp.inf)
         points = search.lanes.point._replace(objective=values)
-        every = merge(search.best, points)
-        best = first(every).objective
-        met = ended & (values <= best + slack(best))
+        lowest = jax.tree.map(lambda leaf: take(leaf, lowest_index(values)), points)
+        improved = lowest.objective < search.best.objective - slack(lowest.objective)
+        best = jax.tree.map(lambda a, b: jnp.where(improved, a, b), lowest, search.best)
+        met = ended & (values <= best.objective + slack(best.objective))
         count = jnp.sum(ended, dtype=jnp.int32)
-        improved = best < old.objective - slack(best)
         search = search._replace(
             idle=search.idle | ended,
-            best=every,
+            best=best,
             ended=search.ended + count,
             found=jnp.where(improved, 0, search.found) + jnp.sum(met, dtype=jnp.int32),
             confirmed=jnp.where(improved, 0, search.confirmed)
