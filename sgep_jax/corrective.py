@@ -31,8 +31,17 @@ import jax.numpy as jnp
 from jax import lax
 
 from .fractional import minimise_fraction
-from .linalg import diagonal, is_definite, lower_inverse, lowest_root, product, put, quadratic, take
-from .supports import Point, membership, normalise
+from .linalg import (
+    diagonal,
+    is_definite,
+    lower_inverse,
+    lowest_root,
+    product,
+    put,
+    quadratic,
+    take,
+)
+from .supports import Point, membership
 
 
 class Exchanges(NamedTuple):
@@ -165,5 +174,6 @@ def exchanged(problem, point: Point, position, added, scale) -> Point:
     usable = value < alpha  # NaN compares false
     if not problem.C.definite:
         usable &= is_definite(C)
-    point = Point(support, x, jnp.where(usable, value, jnp.inf))
-    return normalise(point, quadratic(C, x))
+    norm = quadratic(C, x)
+    x = x * lax.rsqrt(jnp.where(norm > 0, norm, 1.0))
+    return Point(support, x, jnp.where(usable, value, jnp.inf))

@@ -26,12 +26,12 @@ from jax import lax
 
 from . import validation
 from .decomposition import Decomposition
-from .linalg import lowest_index, put, take
+from .linalg import lowest_index, put, quadratic, take
 from .loop import Ending, iterate
 from .restarts import Starts
 from .solution import Status
-from .start import complete
-from .supports import Point
+from .start import grow
+from .supports import Point, normalise
 from .swap_search import SwapSearch, SwapState, screened
 
 STALE = 96  # starts without anything better, after which a population is given up
@@ -164,17 +164,19 @@ class Multistart:
         late = jnp.arange(self.max_steps + 1, dtype=jnp.int32) > search.steps
         usable = jnp.isfinite(point.objective)
         value = jnp.where(usable, point.objective, jnp.inf)
+        point = Point(point.support, jnp.where(usable, point.loadings, 0.0), value)
+        norm = quadratic(problem.C.block(point.support), point.loadings)
         return Ending(
-            Point(point.support, jnp.where(usable, point.loadings, 0.0), value),
+            normalise(point, norm),
             jnp.where(usable, found, none),
             search.steps,
             jnp.where(late, value, search.history),
         )
 
     def _start(self, problem, scale, seed) -> SwapState:
-        start = complete(problem, seed)
-        state = self.local.begin(problem, start, scale)
-        dead = ~(jnp.isfinite(start.objective) & jnp.isfinite(state.point.objective))
+        support, _, grown = grow(problem, seed)
+        state = self.local.begin(problem, support, scale)
+        dead = ~(grown & jnp.isfinite(state.point.objective))
         objective = jnp.where(dead | jnp.isnan(state.scale), jnp.inf, state.point.objective)
         return state._replace(
             point=state.point._replace(objective=objective),

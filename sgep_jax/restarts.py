@@ -11,6 +11,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
+from .draws import uniform
 from .linalg import put, take
 from .start import Fresh, Seed
 from .supports import Point
@@ -32,8 +33,7 @@ class Starts:
         kind = jnp.where(turn % 4 == 0, FRESH, jnp.where(turn % 2 == 1, KICKED, CROSSED))
         begin = (search.age < 2) | ~jnp.isfinite(search.pool.objective[0])
         kind = jnp.where(begin | (search.drawn < self.fresh.own), FRESH, kind)
-        key = jax.random.fold_in(self.key, search.rounds)
-        draws = jax.random.uniform(key, (count, self.sparsity + 4), jnp.float32)
+        draws = uniform(self.key, search.rounds, (count, self.sparsity + 4))
         number = search.drawn + jnp.cumsum(kind == FRESH, dtype=jnp.int32) - 1
         first, every = self.share  # one device's share of the fresh starts; by default all
         seeds = jax.vmap(partial(self._seed, search.pool))(kind, first + every * number, draws)

@@ -16,7 +16,7 @@ from jax import lax
 
 from .corrective import lowest_on_plane
 from .fractional import minimise_fraction
-from .linalg import HIGHEST, definite_tolerance, lowest_index, product, put, quadratic, take
+from .linalg import definite_tolerance, lowest_index, product, put, quadratic, take
 from .matrices import peaks
 from .supports import Point, largest, normalise
 
@@ -56,60 +56,77 @@ class Growth(NamedTuple):
 
 
 def complete(problem, seed: Seed, lower: float = -jnp.inf) -> Point:
-    """A point of exactly s support indices that begins with those of the seed.
+    """The point that greedy grows from the seed; its objective is inf where none can be."""
+    support, loadings, grown = grow(problem, seed, lower)
+    norm = quadratic(problem.C.block(support), loadings)
+    value = quadratic(problem.A.block(support), loadings) / jnp.where(norm > 0, norm, 1.0)
+    value = jnp.where(grown & (norm > 0), value, jnp.inf)
+    return normalise(Point(support, loadings, value), norm)
 
-    The seed may be zero: then the best single column comes first. Where C is definite on no
-    support of this size, the objective is inf. What the problem's rules do not allow is left out.
+
+def grow(problem, seed: Seed, lower: float = -jnp.inf):
+    """Exactly s support indices that begin with those of the seed, the loadings (s,) there, and
+    whether there are as many: C may be definite on no support of this size.
+
+    The seed may be zero: then the best single column comes first. What the problem's rules do not
+    allow is left out.
     """
     (s,) = seed.support.shape
     a, c = problem.A.diagonal(), problem.C.diagonal()
-    growth, x = _given(problem, seed)
 
     def add(carry):
-        growth, x, Ax, Cx, _ = carry
+        growth, x, Ax, Cx, xAx, xCx, _ = carry
         allowed = ~growth.excluded
         if problem.rules is not None:
             allowed &= _admissible(problem.rules, growth.room)
-        xAx, xCx = jnp.vdot(x, Ax, precision=HIGHEST), jnp.vdot(x, Cx, precision=HIGHEST)
-        if np.isfinite(lower):
-            value = minimise_fraction(a, Ax, xAx / 2, c, Cx, xCx / 2, lower).value
-        else:
-            value = _addition(a, Ax, xAx, c, Cx, xCx)
+        value = _additions(a, Ax, xAx, c, Cx, xCx, lower)[0]
         value = jnp.where(allowed, value, jnp.inf)
         others = jnp.where(seed.barred, jnp.inf, value)
         value = jnp.where(jnp.min(others) < jnp.inf, others, value)
         j = lowest_index(value)
         found = take(value, j) < jnp.inf
-        growth, admitted = _admit(problem, growth, j, found)
+        a_j, c_j, Ax_j, Cx_j = (take(leaf, j) for leaf in (a, c, Ax, Cx))
+        _, step, alone = _additions(a_j, Ax_j, xAx, c_j, Cx_j, xCx, lower)
 
-        plane = minimise_fraction(
-            take(a, j), take(Ax, j), xAx / 2, take(c, j), take(Cx, j), xCx / 2, lower
-        )
-        keep = jnp.where(admitted & plane.unbounded, 0.0, 1.0).astype(x.dtype)
-        step = jnp.where(admitted, jnp.where(plane.unbounded, 1.0, plane.step), 0.0)
+        place = growth.count
+        growth, admitted = _admit(problem, growth, j, found)
+        keep = jnp.where(admitted & alone, 0.0, 1.0).astype(step.dtype)
+        step = jnp.where(admitted, jnp.where(alone, 1.0, step), 0.0)
+        x = jnp.where(admitted, _at(keep * x, place, step), x)
         Ax = keep * Ax + step * problem.A.columns(j[None])[:, 0]
         Cx = keep * Cx + step * problem.C.columns(j[None])[:, 0]
-        x = put(keep * x, j, keep * take(x, j) + step)
-        return growth, x, Ax, Cx, found
+        xAx = keep * xAx + step * (2 * keep * Ax_j + step * a_j)
+        xCx = keep * xCx + step * (2 * keep * Cx_j + step * c_j)
+        return growth, x, Ax, Cx, xAx, xCx, found
 
-    products = [M.combination(*_loaded(growth, x)) for M in (problem.A, problem.C)]
-    carry = (growth, x, *products, growth.count >= 0)
+    growth, x = _given(problem, seed)
+    Ax, Cx = (M.combination(growth.support, x) for M in (problem.A, problem.C))
+    xAx, xCx = (jnp.sum(x * take(image, growth.support)) for image in (Ax, Cx))
+    carry = (growth, x, Ax, Cx, xAx, xCx, growth.count >= 0)
     growth, x, *_ = lax.while_loop(lambda carry: carry[-1] & (carry[0].count < s), add, carry)
-    support, loadings = growth.support, take(x, growth.support)
-    norm = quadratic(problem.C.block(support), loadings)
-    usable = (growth.count == s) & (norm > 0)
-    value = quadratic(problem.A.block(support), loadings) / jnp.where(norm > 0, norm, 1.0)
-    return normalise(Point(support, loadings, jnp.where(usable, value, jnp.inf)), norm)
+    return growth.support, x, growth.count == s
 
 
-def _loaded(growth: Growth, x):
-    """The support and its loadings, zero beyond `count`."""
-    used = jnp.arange(growth.support.shape[0], dtype=jnp.int32) < growth.count
-    return growth.support, jnp.where(used, take(x, growth.support), 0.0)
+def _additions(a, Ax, xAx, c, Cx, xCx, lower):
+    """For every j: the lowest value of the plane {x, e_j}, up to a constant, and the step along
+    e_j that leads there, or whether e_j alone does."""
+    if np.isfinite(lower):
+        plane = minimise_fraction(a, Ax, xAx / 2, c, Cx, xCx / 2, lower)
+        return plane.value, plane.step, plane.unbounded
+    some = xCx > 0
+    N = jnp.where(some, xCx, 1.0)
+    f = xAx / N
+    b, w = Ax - f * Cx, a - f * c
+    change = lowest_on_plane(b, w, N, Cx, c)
+    bottom = w - change * c
+    step = (change * Cx - b) / jnp.where(bottom > 0, bottom, 1.0)
+    value = jnp.where(some, change, jnp.where(c > 0, a / jnp.where(c > 0, c, 1.0), jnp.inf))
+    alone = ~some | ~(bottom > 0) | ~jnp.isfinite(step)
+    return jnp.where(jnp.isnan(value), jnp.inf, value), step, alone
 
 
 def _given(problem, seed: Seed):
-    """What C and the rules admit of a seed, and x (n,) there."""
+    """What C and the rules admit of a seed, and its loadings (s,) there, zero beyond."""
     rules, (s,) = problem.rules, seed.support.shape
     c = problem.C.diagonal()
     zero = 0 * c  # every carry is derived from the inputs: explicit meshes demand it
@@ -123,7 +140,7 @@ def _given(problem, seed: Seed):
         asked = (x != 0) | rules.forced
     if problem.C.definite and rules is None:  # nothing can be refused
         number = jnp.sum(seed.loadings != 0, dtype=jnp.int32)
-        return Growth(wanted, number, zero[:0], 1 + zero[0], asked, None), x
+        return _loaded(Growth(wanted, number, zero[:0], 1 + zero[0], asked, None), x)
     nothing = Growth(
         0 * wanted,
         0 * wanted[0],
@@ -140,8 +157,12 @@ def _given(problem, seed: Seed):
             possible &= take(_admissible(rules, growth.room), j)
         return _admit(problem, growth, j, possible)[0]
 
-    growth = lax.fori_loop(0, s, ask, nothing)
-    return growth, zero.at[growth.support].add(_loaded(growth, x)[1], mode="promise_in_bounds")
+    return _loaded(lax.fori_loop(0, s, ask, nothing), x)
+
+
+def _loaded(growth: Growth, x):
+    used = jnp.arange(growth.support.shape[0], dtype=jnp.int32) < growth.count
+    return growth, jnp.where(used, take(x, growth.support), 0.0)
 
 
 def _admissible(rules, room):
@@ -174,17 +195,6 @@ def _admit(problem, growth: Growth, j, possible):
 def _at(array, place, value):
     """`array` with `value` at `place`, which may be one beyond its end."""
     return array.at[place].set(value, mode="drop")
-
-
-def _addition(a, Ax, xAx, c, Cx, xCx):
-    """(n,): the lowest value of the plane {x, e_j} for every j, up to the same constant."""
-    usable = xCx > 0
-    N = jnp.where(usable, xCx, 1.0)
-    f = xAx / N
-    change = lowest_on_plane(Ax - f * Cx, a - f * c, N, Cx, c)
-    alone = jnp.where(c > 0, a / jnp.where(c > 0, c, 1.0), jnp.inf)
-    value = jnp.where(usable, change, alone)
-    return jnp.where(jnp.isnan(value), jnp.inf, value)
 
 
 class Fresh:

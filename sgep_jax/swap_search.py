@@ -12,7 +12,7 @@ from jax import lax
 
 from . import validation
 from .corrective import exchanged, exchanges, inverse, screen
-from .linalg import lowest_index, put, take
+from .linalg import lowest_index, lowest_pair, put, take
 from .polish import polish
 from .solution import Status
 from .supports import Point
@@ -60,13 +60,14 @@ class SwapSearch:
         validation.non_negative("SwapSearch", "tolerance", self.tolerance)
 
     def init(self, problem, point: Point, key) -> SwapState:
-        return self.begin(problem, point, problem.scale())
+        return self.begin(problem, point.support, problem.scale())
 
-    def begin(self, problem, point: Point, scale) -> SwapState:
+    def begin(self, problem, support, scale) -> SwapState:
         """The first state, given the problem's scale, which costs a product with A and with C."""
         none = 0 * problem.A.diagonal() != 0
         running = jnp.int32(Status.RUNNING)
-        return SwapState(polish(problem, point), running, scale, none, none[0])
+        value, x = lowest_pair(problem.A.block(support), problem.C.block(support))
+        return SwapState(Point(support, x, value), running, scale, none, none[0])
 
     def step(self, problem, state: SwapState, key) -> SwapState:
         G = self.inverse(problem, state)
