@@ -32,6 +32,7 @@ from jax import lax
 
 from .fractional import minimise_fraction
 from .linalg import (
+    after,
     diagonal,
     is_definite,
     lower_inverse,
@@ -173,7 +174,7 @@ def exchanged(problem, point: Point, position, added, scale) -> Point:
     _, x, value, _ = lax.while_loop(unfinished, newton, start)
     usable = value < alpha  # NaN compares false
     if not problem.C.definite:
-        usable &= is_definite(C)
+        usable &= is_definite(after(value, C))
     norm = quadratic(C, x)
     x = x * lax.rsqrt(jnp.where(norm > 0, norm, 1.0))
     return Point(support, x, jnp.where(usable, value, jnp.inf))

@@ -29,7 +29,7 @@ from jax import lax
 
 from . import validation, working_set
 from .corrective import exchanges, inverse
-from .linalg import definite_tolerance, product, quadratic, take
+from .linalg import after, definite_tolerance, product, quadratic, take
 from .polish import polish, polish_nonnegative
 from .reduction import Block, free_rest, frozen_rest, reduce
 from .search import bisection, coordinate_descent, inertia
@@ -270,6 +270,7 @@ class Decomposition:
                 return value, vector
             pair = present[:, None] & present[None, :]
             conditional = reduced.conditional[positions[:, None], positions[None, :]]
+            conditional = after(value, conditional)
             identity = jnp.eye(len(positions), dtype=conditional.dtype)
             pivots = jnp.diagonal(jnp.linalg.cholesky(jnp.where(pair, conditional, identity))) ** 2
             definite = jnp.all(pivots > definite_tolerance(len(positions), pivots.dtype))

@@ -31,6 +31,15 @@ def put(array, index, value):
     return array.at[index].set(value, mode="promise_in_bounds", wrap_negative_indices=False)
 
 
+def after(before, array):
+    """`array`, to be had only after the number `before`; zero where that is NaN.
+
+    jaxlib's batched factorizations on CPU wait for threads of the very pool that they run in, so
+    two of them at once can wait for each other forever. Each must need the one before it.
+    """
+    return jnp.where(jnp.isnan(before), 0.0, array)
+
+
 def lowest_index(values, width: int = 64):
     """argmin of (n,) values, none of them NaN: XLA's own is not vectorised on CPU, a minimum is."""
     rows = -(-values.shape[0] // width)

@@ -4,9 +4,8 @@ Every method ends here, so every method's objective is that of its support.
 """
 
 import jax.numpy as jnp
-from jax import lax
 
-from .linalg import lowest_pair, quadratic
+from .linalg import after, lowest_pair, quadratic
 from .search.coordinate_descent import descend
 from .supports import Point, normalise
 
@@ -29,8 +28,6 @@ def polish_nonnegative(problem, point: Point) -> Point:
     x = descend(A, C, jnp.maximum(point.loadings, 0), lower=0.0, sweeps=200)
     best = quadratic(A, x) / quadratic(C, x)
     for free in (x > 0, jnp.ones_like(x, bool)):
-        # One eigendecomposition after the other: XLA's CPU runtime can deadlock on several at once.
-        free, best, x = lax.optimization_barrier((free, best, x))
         pair = free[:, None] & free[None, :]
         identity = jnp.eye(len(x), dtype=x.dtype)
         ceiling = 2 * jnp.sum(jnp.abs(A))  # coordinates held at zero never come out lowest
@@ -38,7 +35,7 @@ def polish_nonnegative(problem, point: Point) -> Point:
         scale = jnp.diagonal(C)[:, None] * identity
         value, y = lowest_pair(
             jnp.where(pair, A, ceiling * scale / jnp.min(jnp.diagonal(C))),
-            jnp.where(pair, C, scale),
+            after(best, jnp.where(pair, C, scale)),
         )
         y = y * jnp.where(jnp.sum(y) < 0, -1.0, 1.0)
         y = jnp.where(free, y, 0.0)
