@@ -9,7 +9,7 @@ from pathlib import Path
 # a flag that it does not know. (Without optimization these emitters make programs that crawl.)
 # There are as many workers as cores: pools of threads would only get in each other's way.
 FLAGS = (
-    "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false "
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
     "--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1 "
     "--xla_cpu_multi_thread_eigen=false"
 )
