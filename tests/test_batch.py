@@ -88,13 +88,13 @@ def test_a_bad_problem_says_so_and_harms_no_other(solved):
 
 
 def test_slots_do_not_wait_for_the_slowest():
-    """Twenty problems, one in two hard, through three slots: the steps that the slots spend are
+    """Forty problems, one in two hard, through three slots: the steps that the slots spend are
     below 1.5 times those that the problems need."""
-    As, Cs = (np.concatenate([part, part]) for part in pencils(3))
+    As, Cs = (np.concatenate([part] * 4) for part in pencils(3))
     run = sys.modules["sgep_jax.batch"]._solve_batch
-    keys = jax.random.split(KEY, 2 * BATCH)
+    keys = jax.random.split(KEY, 4 * BATCH)
     data = jax.vmap(sgep.Problem)(As, Cs), keys, None
-    solution, steps = run(data, METHOD, 2 * BATCH, S, None, 3)
+    solution, steps = run(data, METHOD, 4 * BATCH, S, None, 3)
     needed = int(np.sum(solution.num_steps))
     assert needed <= int(steps) < 1.5 * needed
 
