@@ -30,18 +30,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from .factorizations import after, cholesky, solve_factored
 from .fractional import minimise_fraction
-from .linalg import (
-    after,
-    diagonal,
-    is_definite,
-    lower_inverse,
-    lowest_root,
-    product,
-    put,
-    quadratic,
-    take,
-)
+from .linalg import diagonal, is_definite, lower_inverse, lowest_root, product, put, quadratic, take
 from .supports import Point, membership
 
 
@@ -61,7 +52,7 @@ def inverse(problem, point: Point, scale):
     K = problem.A.block(S) - point.objective * C_SS + scale * (y[:, None] * y[None, :])
     rounding = 100 * jnp.finfo(problem.dtype).eps * scale * diagonal(C_SS)
     K = K + rounding[:, None] * jnp.eye(S.shape[0], dtype=x.dtype)
-    root = lower_inverse(jnp.linalg.cholesky(K, symmetrize_input=False))
+    root = lower_inverse(cholesky(K))
     return product(root.T, root) - (x[:, None] * x[None, :]) / scale
 
 
@@ -155,10 +146,8 @@ def exchanged(problem, point: Point, position, added, scale) -> Point:
         count, _, alpha, _ = carry
         W = A - alpha * C
         row = take(W, position)
-        factor = jnp.linalg.cholesky(
-            others * W + unit[:, None] * unit[None, :], symmetrize_input=False
-        )
-        z = -jax.scipy.linalg.cho_solve((factor, True), (1 - unit) * row)
+        factor = cholesky(others * W + unit[:, None] * unit[None, :])
+        z = -solve_factored(factor, ((1 - unit) * row)[:, None])[:, 0]
         best = minimise_fraction(
             product(A_j, unit), product(A_j, z), quadratic(A, z) / 2,
             product(C_j, unit), product(C_j, z), quadratic(C, z) / 2,

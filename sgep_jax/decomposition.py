@@ -29,7 +29,8 @@ from jax import lax
 
 from . import validation, working_set
 from .corrective import exchanges, inverse
-from .linalg import after, definite_tolerance, product, quadratic, take
+from .factorizations import after, cholesky
+from .linalg import definite_tolerance, product, quadratic, take
 from .polish import polish, polish_nonnegative
 from .reduction import Block, free_rest, frozen_rest, reduce
 from .search import bisection, coordinate_descent, inertia
@@ -272,7 +273,7 @@ class Decomposition:
             conditional = reduced.conditional[positions[:, None], positions[None, :]]
             conditional = after(value, conditional)
             identity = jnp.eye(len(positions), dtype=conditional.dtype)
-            pivots = jnp.diagonal(jnp.linalg.cholesky(jnp.where(pair, conditional, identity))) ** 2
+            pivots = jnp.diagonal(cholesky(jnp.where(pair, conditional, identity))) ** 2
             definite = jnp.all(pivots > definite_tolerance(len(positions), pivots.dtype))
             return jnp.where(definite, value, jnp.inf), vector
 

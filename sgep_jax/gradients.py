@@ -26,6 +26,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from .factorizations import eigh
 from .linalg import definite_tolerance, product, quadratic, whiten
 from .solution import Solution
 
@@ -91,7 +92,7 @@ def _resolvent(A, C, value, free):
     M = product(F.T, product(A, F))
     ceiling = jnp.sum(jnp.abs(M))
     M = (M + M.T) / 2 + jnp.diag(jnp.where(free, 0.0, ceiling))  # held: apart from all others
-    values, vectors = jnp.linalg.eigh(M, symmetrize_input=False)
+    values, vectors = eigh(M)
     gaps = values - value
     apart = definite & (gaps > definite_tolerance(len(gaps), gaps.dtype) * jnp.max(jnp.abs(values)))
     V = product(F, vectors)

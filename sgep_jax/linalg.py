@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from .factorizations import cholesky, eigh, solve_lower
+
 HIGHEST = lax.Precision.HIGHEST
 
 
@@ -29,15 +31,6 @@ def diagonal(M):
 def put(array, index, value):
     """`array` with `value` at `index`, known to be in range."""
     return array.at[index].set(value, mode="promise_in_bounds", wrap_negative_indices=False)
-
-
-def after(before, array):
-    """`array`, to be had only after the number `before`; zero where that is NaN.
-
-    jaxlib's batched factorizations on CPU wait for threads of the very pool that they run in, so
-    two of them at once can wait for each other forever. Each must need the one before it.
-    """
-    return jnp.where(jnp.isnan(before), 0.0, array)
 
 
 def lowest_index(values, width: int = 64):
@@ -79,8 +72,7 @@ def lower_inverse(L):
     unit = jnp.eye(size, number * width, dtype=L.dtype)
     unit = unit.reshape(size, number, width).transpose(1, 0, 2)
     copies = jnp.broadcast_to(L, (number, size, size))
-    solve = jax.vmap(lambda L, b: jax.scipy.linalg.solve_triangular(L, b, lower=True))
-    return solve(copies, unit).transpose(1, 0, 2).reshape(size, -1)[:, :size]
+    return jax.vmap(solve_lower)(copies, unit).transpose(1, 0, 2).reshape(size, -1)[:, :size]
 
 
 def definite_tolerance(size: int, dtype) -> float:
@@ -120,7 +112,7 @@ def _unit_cholesky(C):
     variances = diagonal(C)
     positive = variances > 0
     d = jnp.where(positive, lax.rsqrt(jnp.where(positive, variances, 1.0)), 1.0)
-    L = jnp.linalg.cholesky(d[:, None] * C * d[None, :], symmetrize_input=False)
+    L = cholesky(d[:, None] * C * d[None, :])
     pivots = diagonal(L) ** 2
     tolerance = definite_tolerance(C.shape[-1], C.dtype)
     before = jnp.append(1.0, lax.cummin(pivots)[:-1]).astype(C.dtype)
@@ -138,7 +130,7 @@ def lowest_pair(A, C):
     M = (M + M.T) / 2
     scale = jnp.max(jnp.abs(M))
     scale = jnp.where((scale > 0) & jnp.isfinite(scale), scale, 1.0)
-    _, vectors = jnp.linalg.eigh(M / scale, symmetrize_input=False)
+    _, vectors = eigh(M / scale)
     x = product(F, vectors[:, 0])
     value = quadratic(A, x) / quadratic(C, x)
     usable = definite & jnp.isfinite(value)

@@ -5,7 +5,8 @@ Every method ends here, so every method's objective is that of its support.
 
 import jax.numpy as jnp
 
-from .linalg import after, lowest_pair, quadratic
+from .factorizations import after
+from .linalg import lowest_pair, quadratic
 from .search.coordinate_descent import descend
 from .supports import Point, normalise
 

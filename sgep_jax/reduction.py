@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from .factorizations import cholesky, solve_lower
 from .linalg import product
 from .supports import Point
 
@@ -107,6 +108,5 @@ def eliminate(W, k: int):
     """W_BB − W_BN W_NN^(-1) W_NB, B the first k; NaN where W_NN is not positive definite."""
     if W.shape[0] == k:
         return W
-    factor = jnp.linalg.cholesky(W[k:, k:], symmetrize_input=False)
-    half = jax.scipy.linalg.solve_triangular(factor, W[k:, :k], lower=True)
+    half = solve_lower(cholesky(W[k:, k:]), W[k:, :k])
     return W[:k, :k] - product(half.T, half)

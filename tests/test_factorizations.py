@@ -1,17 +1,17 @@
-"""No two LAPACK calls of a program are independent, so that none can wait for another's threads.
-
-jaxlib's CPU kernels for batched factorizations wait inside the pool that they run in (`after` in
-`linalg.py`); two that may run at once hang on a machine of two cores. The lowered text says which
-call needs which.
+"""No two LAPACK calls of a program are independent, so that none can wait for another's threads
+(`factorizations.py` says why): the lowered text tells which needs which. And pieces of a batch give
+what the batch gives; that several devices do not hang is tested in `many_devices.py`.
 """
 
 import re
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import sgep_jax as sgep
+from sgep_jax import factorizations
 
 CALLED = re.compile(r"(?:body|condition|to_apply|calls|(?:true|false)_computation)=%?([\w.-]+)")
 BRANCHES = re.compile(r"branch_computations=\{(.*?)\}")
@@ -62,10 +62,10 @@ def objective(problem, **options):
 
 def test_independent_calls_are_seen():
     def two(A, B):
-        return np.sum(jax.numpy.linalg.cholesky(A)) + np.sum(jax.numpy.linalg.eigh(B)[0])
+        return jnp.sum(jnp.linalg.cholesky(A)) + jnp.sum(jnp.linalg.eigh(B)[0])
 
     def chain(A):
-        return jax.numpy.linalg.eigh(jax.numpy.linalg.cholesky(A))[0]
+        return jnp.linalg.eigh(jnp.linalg.cholesky(A))[0]
 
     A = np.eye(3)[None]
     pairs, number = independent(jax.jit(jax.vmap(two)).lower(A, A).as_text(dialect="hlo"))
@@ -107,3 +107,21 @@ def test_those_of_a_gradient_and_of_groups_too():
     ):
         pairs, number = independent(jax.jit(solve).lower(problem).as_text(dialect="hlo"))
         assert number > 2 and not pairs
+
+
+@pytest.mark.parametrize("count", [1, 5, 7])  # of matrices, three to a piece
+def test_pieces_of_a_batch(count, monkeypatch):
+    monkeypatch.setattr(jax, "local_device_count", lambda: 2)
+    monkeypatch.setattr(factorizations, "UNSPLIT", 3 * 30 * 4**3)
+    rng = np.random.default_rng(count)
+    X = rng.standard_normal((2, count, 9, 4))
+    K = np.swapaxes(X, -1, -2) @ X
+    L = jax.vmap(jax.vmap(factorizations.cholesky))(K)
+    np.testing.assert_array_equal(L, jnp.linalg.cholesky(K, symmetrize_input=False))
+    values, vectors = jax.vmap(jax.vmap(factorizations.eigh))(K)
+    np.testing.assert_allclose(vectors * values[..., None, :], K @ vectors, atol=1e-12)
+    B = rng.standard_normal((4, 2))  # one for all
+    half = jax.vmap(jax.vmap(lambda L: factorizations.solve_lower(L, B)))(L)
+    np.testing.assert_allclose(L @ half, np.broadcast_to(B, half.shape), atol=1e-12)
+    x = jax.vmap(jax.vmap(lambda L: factorizations.solve_factored(L, B)))(L)
+    np.testing.assert_allclose(K @ x, np.broadcast_to(B, x.shape), atol=1e-10)

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 from jax import lax
 
+from ..factorizations import eigh
 from ..linalg import product
 
 STEPS = 30
@@ -40,6 +41,6 @@ def largest_eigenvalue(matrix):
     present = jnp.any(basis != 0, axis=0)
     absent = jnp.where(present, 0.0, -2 * jnp.sum(jnp.abs(small)) - 1)  # never the largest
     small = small + absent[:, None] * jnp.eye(steps, dtype=dtype)
-    values, vectors = jnp.linalg.eigh(small, symmetrize_input=False)
+    values, vectors = eigh(small)
     residual = product(image, vectors[:, -1]) - values[-1] * product(basis, vectors[:, -1])
     return values[-1], jnp.sqrt(product(residual, residual))

@@ -24,6 +24,7 @@ Deviations from the paper:
 import jax.numpy as jnp
 from jax import lax
 
+from ..factorizations import eigh
 from ..linalg import definite_tolerance, product
 
 
@@ -47,7 +48,7 @@ def solve_candidate(A, C, positions, present):
     unit = lax.rsqrt(jnp.where(diagonal > 0, diagonal, 1.0))
     units = unit[:, None] * unit[None, :]
     Q, R, p, c = Q * units, R * units, p * unit, c * unit
-    rho, S = jnp.linalg.eigh(R, symmetrize_input=False)
+    rho, S = eigh(R)
     definite = jnp.all(diagonal > 0) & (rho[0] > definite_tolerance(width, dtype))
     root = product(S * lax.rsqrt(jnp.where(definite, rho, 1.0))[None, :], S.T)  # R^(-1/2)
     O = product(root, product(Q, root))
@@ -61,7 +62,7 @@ def solve_candidate(A, C, positions, present):
 
     scale = jnp.max(jnp.abs(O))
     scale = jnp.where((scale > 0) & jnp.isfinite(scale), scale, 1.0)
-    d, U = jnp.linalg.eigh(O / scale, symmetrize_input=False)
+    d, U = eigh(O / scale)
     d, a = d * scale, product(U.T, g)
 
     whole = v2 <= 0  # x_N = 0: the support lies in the working set
