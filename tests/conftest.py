@@ -1,5 +1,6 @@
 """Strict arithmetic in all tests: no silent promotion of dtypes or ranks."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -29,6 +30,8 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 import jax
 import pytest
+
+gc.set_threshold(100_000, 50, 100)  # tracing makes many objects that live: a twelfth of the time
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
