@@ -56,8 +56,8 @@ def test_bisection(n, s):
 
 def test_coordinate_descent():
     method = sgep.Decomposition(random=6, swap=6, subproblem="coordinate", window=2)
-    gaps = differences(method, 7, 3, 20)
-    assert len(gaps) >= 200
+    gaps = differences(method, 7, 3, 46)
+    assert len(gaps) >= 500
     assert gaps.min() > -1e-9
     assert np.mean(gaps < 1e-9) >= 0.95
 

@@ -14,8 +14,8 @@ METHODS = {
     "coordinate": sgep.Decomposition(random=2, swap=4, window=5, subproblem="coordinate"),
 }
 FACTORS = {
-    "float64": (1e-12, 1e-3, 1e8),
-    "float32": (1e-6, 1e6),
+    "float64": (1e-12, 1e-7, 1e-3, 1e4, 1e8, 1e12),
+    "float32": (1e-6, 1e-3, 1e4, 1e6),
 }
 
 

@@ -7,7 +7,7 @@ from helpers import ALWAYS_FIND_PITPROPS, METHODS, PITPROPS, TOLERANCE
 
 import sgep_jax as sgep
 
-NON_NEGATIVE = {10: 4.1441106786}  # the first at which the bound costs something
+NON_NEGATIVE = {9: PITPROPS[8], 10: 4.1441106786}
 
 
 def variance(s, dtype, **options):
