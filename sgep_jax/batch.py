@@ -89,8 +89,8 @@ def default_chunk(method, size: int, sparsity: int, batch: int, platform: str) -
         block = min(method.random + method.swap, size)
         work += sparsity * math.comb(block, min(sparsity, block // 2))
     if platform == "cpu":
-        return int(np.clip(min(2**13 // work, batch // 32), 1, 4))
-    return int(np.clip(2**25 // work, 1, batch))
+        return max(1, min(2**13 // work, batch // 32, 4))
+    return max(1, min(2**25 // work, batch))
 
 
 def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, chunk):
@@ -168,7 +168,12 @@ class Tasks:
     def data(self, index):
         """Problem, key and starts of task `index`, and which start it is."""
         problem, start = index // self.number, index % self.number
-        return (*jax.tree.map(lambda leaf: take(leaf, problem), self.stack), start)
+        one = self.stack[1].shape[0] == 1  # no copy of the only problem
+
+        def pick(leaf):
+            return leaf.reshape(leaf.shape[1:]) if one else take(leaf, problem)
+
+        return (*jax.tree.map(pick, self.stack), start)
 
     def __call__(self, data):
         make = Adaptive if isinstance(self.method, Multistart) else Single

@@ -34,12 +34,14 @@ def put(array, index, value):
 
 
 def lowest_index(values, width: int = 64):
-    """argmin of (n,) values, none of them NaN: XLA's own is not vectorised on CPU, a minimum is."""
+    """argmin of (n,) values, none of them NaN. XLA's own is not vectorised on CPU, a minimum is."""
+    if values.shape[0] <= 16 * width:  # short: one kernel is worth more
+        return lax.argmin(values, 0, jnp.int32)
     rows = -(-values.shape[0] // width)
     table = jnp.pad(values, (0, rows * width - values.shape[0]), constant_values=jnp.inf)
     table = table.reshape(rows, width)
-    column = jnp.argmin(jnp.min(table, axis=0)).astype(jnp.int32)
-    row = jnp.argmin(take(table, slice(None), column)).astype(jnp.int32)
+    column = lax.argmin(jnp.min(table, axis=0), 0, jnp.int32)
+    row = lax.argmin(take(table, slice(None), column), 0, jnp.int32)
     return jnp.minimum(row * width + column, values.shape[0] - 1)  # all of them infinite
 
 

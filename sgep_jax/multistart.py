@@ -26,7 +26,7 @@ from jax import lax
 
 from . import validation
 from .decomposition import Decomposition
-from .linalg import lowest_index, put, quadratic, take
+from .linalg import lowest_index, quadratic, take
 from .loop import Ending, iterate
 from .restarts import Starts
 from .solution import Status
@@ -193,20 +193,20 @@ class Multistart:
 
     def round(self, problem, starts, search: Search) -> Search:
         """Start half of the lanes anew, advance until half of all have ended, record those."""
-        places = lax.top_k(search.idle.astype(jnp.int32), self.half)[1]
-        free = take(search.idle, places)
-        free &= search.started + jnp.cumsum(free, dtype=jnp.int32) <= self.max_starts
+        turn = jnp.cumsum(search.idle, dtype=jnp.int32) - 1  # which of the new starts is whose
+        free = search.idle & (turn < self.half) & (search.started + turn < self.max_starts)
+        turn = jnp.clip(turn, 0, self.half - 1)
         seeds, fresh = starts.next(search, self.half)
         new = jax.vmap(partial(self._start, problem, search.lanes.scale[0]))(seeds)
 
-        def at_places(new, old):
-            return put(old, places, _choose(free, new, take(old, places)))
+        def placed(new, old):
+            return _choose(free, take(new, turn), old)
 
         search = search._replace(
-            lanes=jax.tree.map(at_places, new, search.lanes),
-            idle=at_places(jnp.zeros(self.half, bool), search.idle),
-            fresh=at_places(fresh, search.fresh),
-            born=at_places(_repeat(self.half, search.population), search.born),
+            lanes=jax.tree.map(placed, new, search.lanes),
+            idle=search.idle & ~free,
+            fresh=placed(fresh, search.fresh),
+            born=jnp.where(free, search.population, search.born),
             rounds=search.rounds + 1,
             age=search.age + 1,
             drawn=search.drawn + jnp.sum(fresh, dtype=jnp.int32),

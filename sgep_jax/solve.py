@@ -103,8 +103,8 @@ def default_method(size: int, sparsity: int):
 
 def multistart_for(size: int, sparsity: int) -> Multistart:
     """As many lanes as memory allows, and less patience where starts are expensive."""
-    lanes = int(np.clip(2**23 // (size * sparsity), 2, 16))  # memory: a few arrays of lanes × n × s
-    patience = int(np.clip(2 * 10**8 // (size * sparsity), 16, 512))
+    lanes = max(2, min(2**23 // (size * sparsity), 16))  # memory: a few arrays of lanes × n × s
+    patience = max(16, min(2 * 10**8 // (size * sparsity), 512))
     return Multistart(lanes=lanes, patience=patience)
 
 

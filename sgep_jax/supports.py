@@ -48,7 +48,8 @@ def normalise(point: Point, norm) -> Point:
     support, loadings = point.support, point.loadings
     size = jnp.abs(loadings)
     ties = size >= (1 - jnp.sqrt(jnp.finfo(size.dtype).eps)) * jnp.max(size)
-    lead = take(loadings, jnp.argmin(jnp.where(ties, support, jnp.iinfo(support.dtype).max)))
+    first = jnp.where(ties, support, jnp.iinfo(support.dtype).max)
+    lead = take(loadings, lax.argmin(first, 0, jnp.int32))
     scale = jnp.where(norm > 0, lax.rsqrt(jnp.where(norm > 0, norm, 1.0)), 1.0)
     return Point(support, loadings * scale * jnp.where(lead < 0, -1.0, 1.0), point.objective)
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from . import validation
@@ -96,7 +95,7 @@ class SwapSearch:
         change = jnp.where((pivot < 0) & ~rejected[None, :], change, jnp.inf)
         by_column = jnp.min(change, axis=0)
         added = lowest_index(by_column)
-        position = jnp.argmin(take(change, slice(None), added)).astype(jnp.int32)
+        position = lowest_index(take(change, slice(None), added))
         found = take(by_column, added) < -self.smallest_gain(state.point, state.scale)
         return Choice(position, added, found)
 
@@ -126,4 +125,4 @@ class SwapSearch:
 
 def screened(size: int) -> int | None:
     """How many columns a screen lets through; None where all pairs are few."""
-    return None if size < 256 else int(np.clip(size // 4, 64, 256))
+    return None if size < 256 else max(64, min(size // 4, 256))
