@@ -40,9 +40,14 @@ def close(found, expected, tolerance=1e-12):
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
 
 
-def dense(problem):
+@jax.jit
+def columns(problem):
     every = jnp.arange(problem.size)
-    return tuple(np.asarray(matrix.columns(every)) for matrix in (problem.A, problem.C))
+    return problem.A.columns(every), problem.C.columns(every)
+
+
+def dense(problem):
+    return tuple(map(np.asarray, columns(problem)))
 
 
 def check(problem, A, C, tolerance=1e-12):

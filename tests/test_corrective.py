@@ -1,5 +1,7 @@
 """Corrective exchanges: the sign of every score, and the exchanged point, against SciPy."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -95,9 +97,9 @@ def test_screened_columns_are_the_best_of_their_class():
     A, C = symmetric(rng, n), definite(rng, n)
     support = np.array([3, 11, 27, 40], np.int32)
     problem = sgep.Problem(A, C)
-    point = polish(problem, Point(support, jnp.ones(4), jnp.zeros(())))
+    point = jax.jit(polish)(problem, Point(support, np.ones(4), np.zeros(())))
     excluded = np.arange(n) == 20
-    found = np.asarray(screen(problem, point, excluded, count))
+    found = np.asarray(jax.jit(partial(screen, count=count))(problem, point, excluded))
     x = np.zeros(n)
     x[support] = point.loadings
     values = np.full(n, np.inf)
@@ -113,7 +115,12 @@ def test_some_columns_score_as_all_of_them():
     problem = sgep.Problem(symmetric(rng, N), definite(rng, N))
     point, scores, _ = scores_and_points(problem, np.array([0, 2, 5, 8], np.int32))
     added = np.array([7, 1, 2, 4], np.int32)
-    some = exchanges(problem, point, inverse(problem, point, problem.scale()), added)
+
+    @jax.jit
+    def score(problem, point, added):
+        return exchanges(problem, point, inverse(problem, point, problem.scale()), added)
+
+    some = score(problem, point, added)
     for part, whole in zip(some, scores, strict=True):
         np.testing.assert_allclose(part, np.asarray(whole)[:, added], rtol=1e-9)
 

@@ -62,6 +62,7 @@ def test_sufficient_decrease():
     method = sgep.Decomposition(random=2, swap=2, theta=0.02, window=50)
     step, init = jax.jit(method.step), jax.jit(method.init)
     complete = jax.jit(lambda problem, x: start.complete(problem, start.seed_of(x, 6)))
+    scale, vector = jax.jit(sgep.Problem.scale), jax.jit(lambda state: dense(state.point, N))
     moves = 0
     for _ in range(5):
         A, C = symmetric(rng, N), definite(rng, N)
@@ -69,10 +70,10 @@ def test_sufficient_decrease():
         x = np.zeros(N)
         x[rng.permutation(N)[:6]] = rng.standard_normal(6)
         state = init(problem, complete(problem, jnp.asarray(x)), jax.random.key(0))
-        theta, D = method.theta * float(problem.scale()), np.diagonal(C)
+        theta, D = method.theta * float(scale(problem)), np.diagonal(C)
         for t in range(12):
             old, state = state, step(problem, state, jax.random.key(t))
-            x, y = (np.asarray(dense(each.point, N)) for each in (old, state))
+            x, y = np.asarray(vector(old)), np.asarray(vector(state))
             assert quotient(A, C, y) == pytest.approx(float(state.point.objective), rel=1e-9)
             eta = (x * D) @ y / ((x * D) @ x)
             needed = theta * np.sum(D * (y - eta * x) ** 2)
@@ -99,6 +100,7 @@ def test_draws_are_reproducible():
 
 
 def _lanes(batch):
+    batch = jax.device_get(batch)
     return [jax.tree.map(lambda leaf, i=i: leaf[i], batch) for i in range(len(batch.status))]
 
 

@@ -1,5 +1,7 @@
 """Where searches begin: greedy completion against SciPy, dependent columns, their order."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +14,8 @@ from sgep_jax.padding import pad
 from sgep_jax.start import Fresh, Seed, complete, promising_columns, seed_of
 
 N = 12
-complete = jax.jit(complete)
+complete, promising_columns = jax.jit(complete), jax.jit(promising_columns)
+seed_of = jax.jit(seed_of, static_argnums=1)
 
 
 def greedy(A, C, support, x, s):
@@ -59,7 +62,8 @@ def test_dependent_columns_are_left_out():
     X[:, 5] = X[:, 2]
     A, C = symmetric(rng, 8), X.T @ X
     problem = sgep.Problem(A, C)
-    x = jnp.zeros(8).at[jnp.asarray([2, 5])].set(1.0)  # a seed that is dependent itself
+    x = np.zeros(8)
+    x[[2, 5]] = 1.0  # a seed that is dependent itself
     support = np.asarray(complete(problem, seed_of(x, 3)).support)
     assert np.linalg.matrix_rank(X[:, support]) == 3
     assert complete(problem, seed_of(x, 4)).objective == np.inf
@@ -92,11 +96,17 @@ def test_fresh_seeds_are_numbered():
     problem = sgep.Problem(symmetric(rng, N))
     own = np.zeros((1, N))
     own[0, [4, 9]] = 1.0
-    fresh = Fresh(problem, 3, jnp.asarray(own))
-    seeds = [fresh.seed(jnp.int32(i), jnp.asarray([0.1, 0.12, 0.9], "float32")) for i in range(20)]
-    used = [set(np.asarray(seed.support)[np.asarray(seed.loadings) != 0]) for seed in seeds]
+
+    @jax.jit
+    def numbered(numbers):
+        fresh, draws = Fresh(problem, 3, jnp.asarray(own)), jnp.asarray([0.1, 0.12, 0.9], "float32")
+        return jax.vmap(lambda number: fresh.seed(number, draws))(numbers), fresh.columns
+
+    seeds, columns = numbered(np.arange(20, dtype="int32"))
+    pairs = zip(np.asarray(seeds.support), np.asarray(seeds.loadings), strict=True)
+    used = [set(support[loadings != 0]) for support, loadings in pairs]
     assert used[0] == {4, 9} and len(used[2]) == 3
-    columns = [int(c) for c in np.asarray(fresh.columns)]
+    columns = np.asarray(columns).tolist()
     assert [used[1], *used[3 : N + 2]] == [{c} for c in columns]
     assert used[N + 2] == {1, 10}  # 0.1 and 0.12 are the same column
 
@@ -108,10 +118,11 @@ def test_columns_go_by_their_best_pair_whatever_the_form_of_the_problem():
     Y[:, 4] += 2 * X[:, 1]
     for form in ("dense", "gram"):
         problem = sgep.cca_problem(X, Y, form=form)
-        A = np.asarray(problem.A.columns(jnp.arange(13)))
-        weights = 1 / np.sqrt(np.asarray(problem.C.diagonal()))
-        order = jnp.asarray(rng.permutation(13))
-        expected = np.max(np.abs(A) * weights[:, None], axis=0)[order]
-        np.testing.assert_allclose(peaks(problem.A, order, weights, strip=4), expected, rtol=1e-9)
-        for each in (problem, pad(problem, 2, most=3)):
-            assert set(np.asarray(promising_columns(each)[0][:2]).tolist()) == {1, 10}
+        A, diagonal = jax.jit(lambda P: (P.A.columns(jnp.arange(13)), P.C.diagonal()))(problem)
+        weights = 1 / np.sqrt(np.asarray(diagonal))
+        order = rng.permutation(13)
+        expected = np.max(np.abs(np.asarray(A)) * weights[:, None], axis=0)[order]
+        found = jax.jit(partial(peaks, strip=4))(problem.A, order, weights)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        for each in (problem, jax.jit(partial(pad, most=3))(problem, 2)):
+            assert set(np.asarray(promising_columns(each)[0])[:2].tolist()) == {1, 10}
