@@ -3,7 +3,7 @@ it ends lowest or equal on every panel.
 
     python benchmarks/paper_figures.py convergence   # objective against time, all methods
     python benchmarks/paper_figures.py blocks        # the same for the working sets of the paper
-    python benchmarks/paper_figures.py accuracy      # objective against s = 4, 8, ..., 40
+    python benchmarks/paper_figures.py accuracy      # above the lowest, against s = 4, 8, ..., 40
     python benchmarks/paper_figures.py time          # time against s, on w1a
     python benchmarks/paper_figures.py convergence --quick
 
@@ -48,29 +48,42 @@ def draw_convergence(panels, path):
     results.draw(drawing, path)
 
 
-def draw_against_s(panels, path, value, label):
+def draw_against_s(panels, path, value, label, floor=0.0, **axes_of):
     """`value` of each method against s: a row for each kind, a column for each set."""
     sets = list(dict.fromkeys(cell["set"] for cell in panels))
     kinds = list(dict.fromkeys(cell["kind"] for cell in panels))
-    size = (3.2 * len(sets), 2.8 * len(kinds))
+    size = (2.9 * len(sets) + 1.6, 2.6 * len(kinds))
     drawing, axes = results.figure(len(kinds), len(sets), size)
-    for row, kind in enumerate(kinds):
-        for column, name in enumerate(sets):
-            axis = axes[row][column]
+    colors, lines = dict(zip(methods.METHODS, results.COLORS, strict=False)), {}
+    for down, kind in enumerate(kinds):
+        for across, name in enumerate(sets):
+            axis = axes[down][across]
             cells = [cell for cell in panels if (cell["set"], cell["kind"]) == (name, kind)]
-            for method in methods.METHODS:
+            for method in reversed(methods.METHODS):  # the default on top
                 rows = [(cell["s"], cell["rows"].get(method, {})) for cell in cells]
-                points = [(s, figures[value]) for s, figures in rows if value in figures]
+                points = [(s, max(row[value], floor)) for s, row in rows if value in row]
                 if points:
                     wide = 2.5 if method == "default" else 1.0
-                    axis.plot(*zip(*points, strict=True), "o-", markersize=3, linewidth=wide,
-                              label=method)  # fmt: skip
-            axis.set(title=f"{name} {kind}", xlabel="s" if row == len(kinds) - 1 else "")
-            if value == "time":
-                axis.set_yscale("log")
-    axes[0][0].set_ylabel(label)
-    axes[0][0].legend(fontsize=6)
-    results.draw(drawing, path)
+                    (lines[method],) = axis.plot(
+                        *zip(*points, strict=True), "o-", markersize=3, linewidth=wide,
+                        color=colors[method],
+                    )  # fmt: skip
+            axis.set(title=f"{name} {kind}", yscale="log", **axes_of)
+    for axis in axes[-1]:
+        axis.set_xlabel("s")
+    for axis in axes[:, 0]:
+        axis.set_ylabel(label)
+    shown = [method for method in methods.METHODS if method in lines]
+    drawing.legend([lines[method] for method in shown], shown, loc="center right", fontsize=9)
+    results.draw(drawing, path, rect=(0, 0, 1 - 1.5 / size[0], 1))
+
+
+def draw_accuracy(panels, path):
+    draw_against_s(
+        panels, path, "above", "above the lowest", floor=1e-5, ylim=(5e-6, 0.7),
+        yticks=[1e-5, 1e-4, 1e-3, 1e-2, 1e-1],
+        yticklabels=["lowest", "0.01 %", "0.1 %", "1 %", "10 %"],
+    )  # fmt: skip
 
 
 def grid(options):
@@ -110,7 +123,7 @@ def main(argv=None):
     elif options.figure == "time":
         draw_against_s(panels, path, "time", "seconds")
     else:
-        draw_against_s(panels, path, "objective", "objective")
+        draw_accuracy(panels, path)
     if "default" in chosen:
         methods.conclude(panels)
 

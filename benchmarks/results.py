@@ -13,6 +13,8 @@ import pencils
 from timing import machine, peak_memory
 
 PACKAGES = ("jax", "jaxlib", "numpy", "scikit-learn", "abess", "skscope", "cca-zoo")
+COLORS = ("#d62728", "#1f5fa8", "#17becf", "#2ca02c", "#98df8a", "#bcbd22", "#ff7f0e", "#ffbb78",
+          "#8a8a8a", "#9467bd", "#c5b0d5", "#e377c2", "#8c564b")  # fmt: skip
 SOURCE = Path(__file__).resolve().parents[1] / "sgep_jax"
 
 
