@@ -14,7 +14,6 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.experimental.sparse import BCSR
 
 from .linalg import product, take
 
@@ -175,6 +174,8 @@ def uncentred(rows: int, columns: int, dtype):
 @jax.custom_batching.custom_vmap
 def _by_columns(data, rows, ends, y):
     """X'y for X stored by columns."""
+    from jax.experimental.sparse import BCSR  # and with it SciPy: a third of a second
+
     return BCSR((data, rows, ends), shape=(ends.shape[0] - 1, y.shape[0])) @ y
 
 

@@ -262,6 +262,7 @@ def test_without_scikit_learn():
 import sys
 sys.modules["sklearn"] = None
 import sgep_jax, sgep_jax.model_selection
+assert not {"optax", "scipy"} & set(sys.modules), "slow to import: only where they are used"
 try:
     import sgep_jax.estimators
 except ModuleNotFoundError as error:

@@ -25,11 +25,10 @@ Deviations from the paper:
 import dataclasses
 import math
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from .. import validation
 from ..linalg import product, quadratic
@@ -38,6 +37,9 @@ from ..polish import polish
 from ..solution import Status
 from ..supports import Point, dense, largest, normalise
 from .spectrum import largest_eigenvalue
+
+if TYPE_CHECKING:
+    import optax
 
 
 class RayleighFlowState(NamedTuple):
@@ -78,7 +80,7 @@ class TruncatedRayleighFlow:
     """
 
     step_size: float = 0.5
-    optimizer: optax.GradientTransformation | None = None
+    optimizer: "optax.GradientTransformation | None" = None
     tolerance: float = 1e-8
     max_steps: int = 1000
 
@@ -141,7 +143,9 @@ class TruncatedRayleighFlow:
     def finish(self, problem, point: Point) -> Point:
         return polish(problem, point)
 
-    def _transform(self) -> optax.GradientTransformation:
+    def _transform(self) -> "optax.GradientTransformation":
+        import optax  # a third of a second, for those alone who need it
+
         return optax.scale(-self.step_size) if self.optimizer is None else self.optimizer
 
 
