@@ -30,7 +30,10 @@ BLOCKS = {
 
 def draw_convergence(panels, path):
     """Relative distance from the lowest value of the panel, against time."""
-    drawing, axes = results.figure(1, len(panels), (4.6 * len(panels), 3.6))
+    size = (4.4 * len(panels) + 1.6, 3.6)
+    drawing, axes = results.figure(1, len(panels), size)
+    labels, lines = dict.fromkeys(label for cell in panels for label in cell["rows"]), {}
+    colors = dict(zip(labels, results.COLORS, strict=False))
     for axis, cell in zip(axes[0], panels, strict=True):
         rows = {label: row for label, row in cell["rows"].items() if "history" in row}
         best = min(row["objective"] for row in rows.values())
@@ -39,13 +42,15 @@ def draw_convergence(panels, path):
             times = np.linspace(0, row["time"], len(history) + 1)[1:]
             above = np.maximum((np.minimum.accumulate(history) - best) / abs(best), 1e-7)
             wide = 2.5 if label == "default" else 1.2
-            axis.step(times, above, where="post", label=label, linewidth=wide)
-            axis.plot(times[-1], above[-1], "o", markersize=3, color=axis.lines[-1].get_color())
+            (lines[label],) = axis.step(
+                times, above, where="post", color=colors[label], linewidth=wide
+            )
+            axis.plot(times[-1], above[-1], "o", markersize=3, color=colors[label])
         axis.set(xscale="log", yscale="log", xlabel="seconds")
         axis.set_title(f"{cell['set']} {cell['kind']}, n = {cell['n']}, s = {cell['s']}")
     axes[0][0].set_ylabel("above the lowest, relative")
-    axes[0][-1].legend(fontsize=7, loc="upper right")
-    results.draw(drawing, path)
+    drawing.legend(list(lines.values()), list(lines), loc="center right", fontsize=9)
+    results.draw(drawing, path, rect=(0, 0, 1 - 1.5 / size[0], 1))
 
 
 def draw_against_s(panels, path, value, label, floor=0.0, **axes_of):
