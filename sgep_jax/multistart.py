@@ -238,17 +238,12 @@ class Multistart:
         def advance(carry):
             lanes, steps, history = carry
             moving = running(lanes)
-            G = jax.vmap(partial(local.inverse, problem))(lanes)
-            best = jax.vmap(partial(local.best, problem))
-            if screened(problem.size) is None:
-                every, choices = True, best(lanes, G)
-            else:
-                screening = moving & ~lanes.stalled
-                every = jnp.sum(screening, dtype=jnp.int32) <= left
+            screening = moving & ~lanes.stalled
+            every = jnp.sum(screening, dtype=jnp.int32) <= left
+            if screened(problem.size) is not None:
                 moving = jnp.where(every, moving, screening)
-                quick = jax.vmap(partial(local.best_screened, problem))
-                choices = lax.cond(every, best, quick, lanes, G)
-            new = jax.vmap(lambda *lane: local.exchange(problem, *lane, every))(lanes, choices)
+            choices = jax.vmap(lambda lane: local.choose(problem, lane, every))(lanes)
+            new = jax.vmap(partial(local.exchange, problem))(lanes, choices)
             lanes = jax.tree.map(partial(_choose, moving), new, lanes)
             lowest = jnp.minimum(jnp.min(lanes.point.objective), search.best.objective)
             return lanes, steps + 1, history.at[steps + 1].set(lowest)

@@ -103,8 +103,9 @@ def default_method(size: int, sparsity: int):
 
 def multistart_for(size: int, sparsity: int) -> Multistart:
     """As many lanes as memory allows, and less patience where starts are expensive."""
-    lanes = max(2, min(2**23 // (size * sparsity), 16))  # memory: a few arrays of lanes × n × s
-    patience = max(16, min(2 * 10**8 // (size * sparsity), 512))
+    work = size * sparsity
+    lanes = max(2, min(2**23 // work, 16))  # memory: a few arrays of lanes × n × s
+    patience = max(16, min(2 * 10**8 // work, max(512, min(10**7 // work, 1024))))
     return Multistart(lanes=lanes, patience=patience)
 
 

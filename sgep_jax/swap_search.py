@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import validation
-from .corrective import exchanged, exchanges, inverse, screen
+from .corrective import exchanged, exchanges, inverse, screen, screen_all
 from .linalg import lowest_index, lowest_pair, put, take
 from .polish import polish
 from .solution import Status
@@ -18,8 +18,8 @@ from .supports import Point
 
 
 class SwapState(NamedTuple):
-    """The polished point; `rejected` (n,), the columns whose best exchange turned out not to
-    improve; and whether the last screen found nothing, so that all pairs are to be scored."""
+    """The polished point; `rejected` (n,), the columns known not to improve it; and whether the
+    last screen found nothing, so that all pivots are to be looked at."""
 
     point: Point
     status: jax.Array
@@ -29,11 +29,14 @@ class SwapState(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Which position to drop for which column, and whether that seems to improve."""
+    """Which position to drop for which column, and whether that seems to improve; which columns
+    (k,) were scored, and whether others might improve too."""
 
     position: jax.Array
     added: jax.Array
     found: jax.Array
+    scored: jax.Array
+    others: jax.Array
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["tolerance"], meta_fields=["max_steps"])
@@ -45,8 +48,8 @@ class SwapSearch:
     The objective falls strictly over finitely many supports, so it ends, with SWAP_OPTIMAL.
     An exchange that scores as an improvement is solved exactly before it is taken; should
     rounding have misled the score, or C not be definite there, that column is set aside until
-    the next exchange is made. With 256 variables and more, steps score the pairs of screened
-    columns while these improve, and all pairs before the search may end.
+    the next exchange is made. With 256 variables and more, steps score the pairs of 64 screened
+    columns while these improve, and look at all pivots before the search may end.
     """
 
     tolerance: float = 1e-10
@@ -69,47 +72,46 @@ class SwapSearch:
         return SwapState(Point(support, x, value), running, scale, none, none[0])
 
     def step(self, problem, state: SwapState, key) -> SwapState:
-        G = self.inverse(problem, state)
-        if screened(problem.size) is None:
-            return self.exchange(problem, state, self.best(problem, state, G), True)
-        best, quick = partial(self.best, problem), partial(self.best_screened, problem)
-        choice = lax.cond(state.stalled, best, quick, state, G)
-        return self.exchange(problem, state, choice, state.stalled)
+        return self.exchange(problem, state, self.choose(problem, state, state.stalled))
 
-    def inverse(self, problem, state: SwapState):
-        """G₀ of `corrective.py`, which both choices need."""
-        return inverse(problem, state.point, state.scale)
-
-    def best(self, problem, state: SwapState, G) -> Choice:
-        """The best of all exchanges."""
-        return self._choose(state, *exchanges(problem, state.point, G), state.rejected)
-
-    def best_screened(self, problem, state: SwapState, G) -> Choice:
-        """The best exchange that adds a screened column."""
-        columns = screen(problem, state.point, state.rejected, screened(problem.size))
-        scores = exchanges(problem, state.point, G, columns)
-        choice = self._choose(state, *scores, take(state.rejected, columns))
-        return choice._replace(added=take(columns, choice.added))
-
-    def _choose(self, state: SwapState, pivot, change, rejected) -> Choice:
-        change = jnp.where((pivot < 0) & ~rejected[None, :], change, jnp.inf)
+    def choose(self, problem, state: SwapState, complete) -> Choice:
+        """The best exchange that adds one of the screened columns; these are among all that
+        improve if `complete`, and otherwise among the promising ones."""
+        point, gain = state.point, self.smallest_gain(state.point, state.scale)
+        G = inverse(problem, point, state.scale)
+        count = screened(problem.size)
+        if count is None:
+            columns = jnp.arange(problem.size, dtype=jnp.int32)
+            scores, others = exchanges(problem, point, G), jnp.asarray(False)
+        else:
+            columns, lowest = lax.cond(
+                complete,
+                lambda G: screen_all(problem, point, G, state.rejected, count),
+                lambda G: screen(problem, point, state.rejected, count),
+                G,
+            )
+            scores = exchanges(problem, point, G, columns)
+            others = jnp.any(lowest < -gain) | ~complete
+        usable = (scores.pivot < 0) & ~take(state.rejected, columns)[None, :]
+        change = jnp.where(usable, scores.change, jnp.inf)
         by_column = jnp.min(change, axis=0)
-        added = lowest_index(by_column)
-        position = lowest_index(take(change, slice(None), added))
-        found = take(by_column, added) < -self.smallest_gain(state.point, state.scale)
-        return Choice(position, added, found)
+        place = lowest_index(by_column)
+        position = lowest_index(take(change, slice(None), place))
+        found = take(by_column, place) < -gain
+        return Choice(position, take(columns, place), found, columns, others)
 
-    def exchange(self, problem, state: SwapState, choice: Choice, complete) -> SwapState:
-        """Make the exchange if it improves. `complete`: the choice was among all pairs."""
+    def exchange(self, problem, state: SwapState, choice: Choice) -> SwapState:
+        """Make the exchange if it improves."""
         point, scale = state.point, state.scale
         new = exchanged(problem, point, choice.position, choice.added, scale)
         accept = choice.found & (new.objective < point.objective - self.smallest_gain(point, scale))
-        ended = ~choice.found & complete
+        refuted = ~choice.found | (choice.scored == choice.added)
+        refuted |= take(state.rejected, choice.scored)
         return SwapState(
             jax.tree.map(lambda new, old: jnp.where(accept, new, old), new, point),
-            jnp.where(ended, jnp.int32(Status.SWAP_OPTIMAL), state.status),
+            jnp.where(choice.found | choice.others, state.status, jnp.int32(Status.SWAP_OPTIMAL)),
             scale,
-            ~accept & (state.rejected | put(state.rejected, choice.added, choice.found)),
+            ~accept & put(state.rejected, choice.scored, refuted),
             ~accept & (state.stalled | ~choice.found),
         )
 
@@ -125,4 +127,4 @@ class SwapSearch:
 
 def screened(size: int) -> int | None:
     """How many columns a screen lets through; None where all pairs are few."""
-    return None if size < 256 else max(64, min(size // 4, 256))
+    return None if size < 256 else 64

@@ -10,7 +10,7 @@ import scipy.linalg
 from helpers import definite, symmetric
 
 import sgep_jax as sgep
-from sgep_jax.corrective import exchanged, exchanges, inverse, screen
+from sgep_jax.corrective import exchanged, exchanges, inverse, screen, screen_all
 from sgep_jax.polish import polish
 from sgep_jax.supports import Point
 
@@ -99,15 +99,47 @@ def test_screened_columns_are_the_best_of_their_class():
     problem = sgep.Problem(A, C)
     point = jax.jit(polish)(problem, Point(support, np.ones(4), np.zeros(())))
     excluded = np.arange(n) == 20
-    found = np.asarray(jax.jit(partial(screen, count=count))(problem, point, excluded))
+    found, lowest = jax.jit(partial(screen, count=count))(problem, point, excluded)
     x = np.zeros(n)
     x[support] = point.loadings
     values = np.full(n, np.inf)
     for j in set(range(n)) - set(support.tolist()) - {20}:
         plane = np.stack([x, np.eye(n)[j]], axis=1)
         values[j] = scipy.linalg.eigh(plane.T @ A @ plane, plane.T @ C @ plane)[0][0]
-    for k, column in enumerate(found):
+    for k, column in enumerate(np.asarray(found)):
         assert column == k + count * np.argmin(values[k::count])
+    change = values[np.asarray(found)] - float(point.objective)
+    np.testing.assert_allclose(lowest, change, rtol=1e-9)
+
+
+@pytest.mark.parametrize("identity", [True, False])
+def test_lowest_pivot_of_every_column_against_brute_force(identity):
+    """Negative exactly where adding j improves; no less than the change is where C is diagonal."""
+    rng = np.random.default_rng(8)
+    improving = 0
+    for _ in range(20):
+        A, C = symmetric(rng, N), np.eye(N) if identity else definite(rng, N)
+        support = np.sort(rng.choice(N, S, replace=False)).astype(np.int32)
+        columns, pivot = lowest_pivots(sgep.Problem(A, C), support, np.arange(N) == 8)
+        assert list(columns) == list(range(N))
+        value = lowest(A, C, support)
+        for j in range(N):
+            if j in support or j == 8:
+                assert pivot[j] == 0
+                continue
+            values = [lowest(A, C, np.append(np.delete(support, i), j)) for i in range(S)]
+            change = min(0.0, min(values) - value)
+            assert (pivot[j] < 0) == (change < 0) or abs(change) < 1e-12
+            assert not identity or pivot[j] <= change + 1e-12
+            improving += change < 0
+    assert improving > 20
+
+
+@jax.jit
+def lowest_pivots(problem, support, excluded):
+    point = polish(problem, Point(support, jnp.ones(S), jnp.zeros(())))
+    G = inverse(problem, point, problem.scale())
+    return screen_all(problem, point, G, excluded, N)
 
 
 def test_some_columns_score_as_all_of_them():
