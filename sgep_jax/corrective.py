@@ -34,7 +34,6 @@ import jax.numpy as jnp
 from jax import lax
 
 from .factorizations import after, cholesky, solve_factored
-from .fractional import minimise_fraction
 from .linalg import diagonal, is_definite, lower_inverse, lowest_root, product, put, quadratic, take
 from .supports import Point, membership
 
@@ -70,18 +69,18 @@ class Pivots(NamedTuple):
 
 
 def pivots(problem, point: Point, G, added=None) -> Pivots:
-    """σ for all pairs, or with `added` (k,) for those that add one of these columns.
+    """σ for all pairs, or with `added` (k,) for those that add one of these columns; of no meaning
+    for columns of the support.
 
     Loadings that are nearly zero are treated as tiny: dropping such a coordinate is free.
     """
     S, x, alpha = point.support, point.loadings, point.objective
     a, c = problem.A.diagonal(), problem.C.diagonal()
-    barred = membership(S, problem.size) | (c <= 0)
     if added is None:
         W_S = (problem.A.columns(S) - alpha * problem.C.columns(S)).T
     else:
         W_S = problem.A.block(S, added) - alpha * problem.C.block(S, added)
-        a, c, barred = take(a, added), take(c, added), take(barred, added)
+        a, c = take(a, added), take(c, added)
 
     tiny = jnp.finfo(problem.dtype).eps * jnp.max(jnp.abs(x))
     inverse_x = 1 / jnp.where(jnp.abs(x) > tiny, x, tiny)[:, None]
@@ -90,7 +89,7 @@ def pivots(problem, point: Point, G, added=None) -> Pivots:
     rest = H - mu * diagonal(G)[:, None]
     w = a - alpha * c
     pivot = (w - jnp.sum(W_S * H, axis=0))[None, :] + mu * (H + rest)
-    barred = barred[None, :]
+    barred = (c <= 0)[None, :]
     if problem.rules is not None:
         barred |= ~problem.rules.exchangeable(S, added)
     pivot = jnp.where(barred | jnp.isnan(pivot), jnp.inf, pivot)
@@ -103,6 +102,11 @@ def exchanges(problem, point: Point, G, added=None) -> Exchanges:
     `G` is the `inverse` at `point`. With `added` (k,) only for those columns, (s, k).
     """
     pivot, H, kappa, w, c = pivots(problem, point, G, added)
+    if added is None:
+        inside = membership(point.support, problem.size)
+    else:
+        inside = jnp.any(point.support[:, None] == added[None, :], axis=0)
+    pivot = jnp.where(inside[None, :], jnp.inf, pivot)
     c_S = take(problem.C.diagonal(), point.support)
     norm = kappa**2 + jnp.sum(c_S[:, None] * H * H, axis=0)[None, :]  # z'Cz
     norm = jnp.where(norm > 0, norm, 1.0)
@@ -114,20 +118,21 @@ def exchanges(problem, point: Point, G, added=None) -> Exchanges:
 
 
 def screen(problem, point: Point, excluded, count: int):
-    """`count` columns worth scoring, and the lowest value of the plane {x, e_j} of each."""
+    """`count` columns worth scoring, and the lowest value of the plane {x, e_j} of each; none that
+    is `excluded` (n,), as those of the support are to be."""
     S, x, alpha = point.support, point.loadings, point.objective
     Cx = problem.C.combination(S, x)
     c = problem.C.diagonal()
     value = lowest_on_plane(
         problem.A.combination(S, x) - alpha * Cx, problem.A.diagonal() - alpha * c, 1.0, Cx, c
     )
-    barred = excluded | membership(S, problem.size) | jnp.isnan(value)
-    return _best_of_classes(jnp.where(barred, jnp.inf, value), count)
+    return _best_of_classes(jnp.where(excluded | jnp.isnan(value), jnp.inf, value), count)
 
 
 def screen_all(problem, point: Point, G, excluded, count: int):
     """`count` columns of which one improves if any column does, and min_i σ_ij / C_jj of each, or
-    0 where none of its pivots is negative."""
+    0 where none of its pivots is negative, or the column `excluded`: those of the support are to
+    be."""
     pivot, *_, c = pivots(problem, point, G)
     value = jnp.minimum(jnp.min(pivot, axis=0), 0) / jnp.where(c > 0, c, 1.0)
     return _best_of_classes(jnp.where(excluded, 0.0, value), count)
@@ -147,6 +152,13 @@ def _best_of_classes(value, count: int):
     return row * count + jnp.arange(count, dtype=jnp.int32), lowest
 
 
+def flagged(columns, flags, size: int):
+    """(n,) whether each column is among `columns`, one of each class, and flagged there."""
+    (count,) = columns.shape
+    table = jnp.arange(-(-size // count) * count, dtype=jnp.int32).reshape(-1, count)
+    return ((table == columns[None, :]) & flags[None, :]).ravel()[:size]
+
+
 def lowest_on_plane(b, w, N, d, c):
     """The lowest value ≤ 0 of [0, b; b, w] against [N, d; d, c]: x and e_j, with W x = 0 on x.
 
@@ -158,44 +170,52 @@ def lowest_on_plane(b, w, N, d, c):
     return jnp.where(independent, value, jnp.inf)
 
 
-def exchanged(problem, point: Point, position, added, scale) -> Point:
+def exchanged(problem, point: Point, position, added, change, scale) -> Point:
     """The exact point after dropping the coordinate at `position` and adding `added`.
 
-    Newton's method on the last pivot σ(α) of W on the new support, which is concave and falling
-    below the lowest eigenvalue of the others: from the right it descends monotonically and
-    quadratically to the new lowest eigenvalue (Dinkelbach's iteration). A step costs one Cholesky
-    factorization and ends with the best combination of its direction and e_j (Lemma 1), without
-    which it would creep away from the pole at x_i = 0. The objective is inf where C is not
-    definite on the new support, or where the exchange does not lower the objective.
+    Newton's method on the last pivot σ(α) of W on the new support, from where the estimated
+    `change` leads. Below the lowest eigenvalue of the others W is definite there and σ concave and
+    falling, so from the right of its root, the new lowest eigenvalue, it descends monotonically and
+    quadratically (Dinkelbach's iteration), and one step leads there from the left. A step costs
+    one Cholesky factorization and ends at the lowest point of the plane {z, e_j} (as above),
+    without which it would creep away from the pole at x_i = 0. The objective is inf where C is not
+    definite on the new support, or where the exchange does not lower the objective, and without
+    a look where `change` is not negative.
     """
     support = put(point.support, position, added)
     A, C = problem.A.block(support), problem.C.block(support)
-    rounding = 100 * jnp.finfo(problem.dtype).eps * scale
-    unit = (jnp.arange(support.shape[0], dtype=jnp.int32) == position).astype(A.dtype)
-    others = (1 - unit)[:, None] * (1 - unit)[None, :]
-
+    eps = float(jnp.finfo(problem.dtype).eps)
+    rounding = 100 * eps * scale
+    highest = point.objective - rounding  # what does not lead below it is no improvement
+    exact = max(1e-11, 10 * eps) * scale  # its square is below rounding
+    new = jnp.arange(support.shape[0], dtype=jnp.int32) == position
+    others = ~new[:, None] & ~new[None, :]
+    unit, identity = new.astype(A.dtype), jnp.eye(support.shape[0], dtype=A.dtype)
     A_j, C_j = take(A, position), take(C, position)
+    a, c = take(A_j, position), take(C_j, position)
 
     def newton(carry):
         count, _, alpha, _ = carry
-        W = A - alpha * C
-        row = take(W, position)
-        factor = cholesky(others * W + unit[:, None] * unit[None, :])
-        z = -solve_factored(factor, ((1 - unit) * row)[:, None])[:, 0]
-        best = minimise_fraction(
-            product(A_j, unit), product(A_j, z), quadratic(A, z) / 2,
-            product(C_j, unit), product(C_j, z), quadratic(C, z) / 2,
-        )  # fmt: skip
-        x = jnp.where(best.unbounded, unit, z + best.step * unit)
-        return count + 1, x, best.value, alpha - best.value > rounding / 10
+        row = jnp.where(new, 0.0, A_j - alpha * C_j)
+        factor = cholesky(jnp.where(others, A - alpha * C, identity))
+        z = -solve_factored(factor, row[:, None])[:, 0]
+        w, D, N, d = a - alpha * c, -jnp.sum(z * row), quadratic(C, z), jnp.sum(z * C_j)
+        D, N = jnp.maximum(D, 0), jnp.where(N > 0, N, 1.0)
+        u = jnp.maximum(N * c - d * d, eps * N * c)
+        lower = lowest_root(u, D * c + w * N + 2 * D * d, D * (w - D))
+        bottom = w - lower * c
+        step = (D + lower * d) / jnp.where(bottom > 0, bottom, 1.0)
+        x = jnp.where(bottom > 0, z + step * unit, unit)
+        nearer = jnp.minimum(alpha + lower, highest)
+        return count + 1, x, nearer, jnp.abs(nearer - alpha) > exact
 
     def unfinished(carry):
         return carry[3] & (carry[0] < 20)
 
-    alpha = point.objective - rounding
-    start = (jnp.int32(0), 0 * point.loadings, alpha, jnp.isfinite(alpha))
+    alpha = point.objective + change
+    start = (jnp.int32(0), 0 * point.loadings, alpha, (change < 0) & jnp.isfinite(alpha))
     _, x, value, _ = lax.while_loop(unfinished, newton, start)
-    usable = value < alpha  # NaN compares false
+    usable = (change < 0) & (value < highest)  # NaN compares false
     if not problem.C.definite:
         usable &= is_definite(after(value, C))
     norm = quadratic(C, x)

@@ -29,7 +29,12 @@ def diagonal(M):
 
 
 def put(array, index, value):
-    """`array` with `value` at `index`, known to be in range."""
+    """`array` with `value` at `index`: several places known to be in range, or one of the first
+    axis, which may lie beyond its end. One is found by comparing: a scatter is a loop on CPU."""
+    if jnp.ndim(index) == 0:
+        here = jnp.arange(array.shape[0], dtype=jnp.int32) == index
+        here = here.reshape((-1,) + (1,) * (array.ndim - 1))
+        return jnp.where(here, jnp.asarray(value, array.dtype), array)
     return array.at[index].set(value, mode="promise_in_bounds", wrap_negative_indices=False)
 
 
@@ -121,19 +126,27 @@ def _unit_cholesky(C):
     return (d, L), jnp.all(positive) & jnp.all(pivots * before > tolerance)  # NaN compares false
 
 
-def lowest_pair(A, C):
-    """The smallest λ with Ax = λCx and its x (x'Cx = 1); (inf, 0) where C is not definite.
+def lowest_pair(A, C=None):
+    """The smallest λ with Ax = λCx and its x (x'Cx = 1); (inf, 0) where C is not definite. Without
+    C it is the identity.
 
     `jax.scipy.linalg.eigh(a, b)` is not implemented, so C is whitened first. The value is the
     Rayleigh quotient of the vector, whose error is second order.
     """
-    F, definite = whiten(C)
-    M = product(F.T, product(A, F))
-    M = (M + M.T) / 2
+    M = A
+    if C is not None:
+        F, definite = whiten(C)
+        M = product(F.T, product(A, F))
+        M = (M + M.T) / 2
     scale = jnp.max(jnp.abs(M))
     scale = jnp.where((scale > 0) & jnp.isfinite(scale), scale, 1.0)
     _, vectors = eigh(M / scale)
-    x = product(F, vectors[:, 0])
-    value = quadratic(A, x) / quadratic(C, x)
-    usable = definite & jnp.isfinite(value)
+    x = vectors[:, 0]
+    if C is None:
+        value = quadratic(A, x) / jnp.sum(x * x)
+        usable = jnp.isfinite(value)
+    else:
+        x = product(F, x)
+        value = quadratic(A, x) / quadratic(C, x)
+        usable = definite & jnp.isfinite(value)
     return jnp.where(usable, value, jnp.inf), jnp.where(usable, x, 0.0)

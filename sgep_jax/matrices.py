@@ -80,7 +80,8 @@ class Identity:
         return (every[:, None] == indices[None, :]).astype(self.dtype)
 
     def block(self, rows, columns=None):
-        columns = rows if columns is None else columns
+        if columns is None:  # of distinct rows
+            return jnp.eye(rows.shape[0], dtype=self.dtype)
         return (rows[:, None] == columns[None, :]).astype(self.dtype)
 
     def combination(self, indices, weights):

@@ -9,8 +9,11 @@ The best points so far are a population, which kicked and crossed starts are mad
 resemble each other, so when 96 starts have brought it nothing better, a new population begins with
 fresh starts, and owes nothing to the old one.
 
+A search whose screens find nothing more while it is far above the best point is not worth the
+look at all pairs, and is given up.
+
 It ends when fresh starts have met the best value `confirmations` times and, lest all of them lead
-to one poor optimum, six starts per lane of all kinds brought nothing better; or when `patience`
+to one poor optimum, 96 starts of all kinds brought nothing better; or when `patience`
 starts in a row brought nothing better; or after `max_starts`. Another method may then refine the
 best point: a `Decomposition` exchanges several variables at once.
 """
@@ -35,6 +38,7 @@ from .supports import Point, normalise
 from .swap_search import SwapSearch, SwapState, screened
 
 STALE = 96  # starts without anything better, after which a population is given up
+FAR = 0.005  # above the best point, relative: a look at all pairs brings less
 
 
 class Search(NamedTuple):
@@ -120,7 +124,7 @@ class Multistart:
         blank = jnp.zeros(sparsity, jnp.int32), jnp.zeros(sparsity, problem.dtype)
         nothing = Point(*blank, jnp.inf + 0 * scale)
         none = 0 * problem.A.diagonal() != 0
-        lane = SwapState(nothing, jnp.int32(Status.STEP_LIMIT), scale, none, none[0])
+        lane = SwapState(nothing, jnp.int32(Status.STEP_LIMIT), scale, none, none[0], none)
         return Search(
             lanes=jax.tree.map(partial(_repeat, self.lanes), lane),
             idle=jnp.ones(self.lanes, bool),
@@ -175,7 +179,7 @@ class Multistart:
 
     def _start(self, problem, scale, seed) -> SwapState:
         support, _, grown = grow(problem, seed)
-        state = self.local.begin(problem, support, scale)
+        state = self.local.begin(problem, support, scale, seed.barred)
         dead = ~(grown & jnp.isfinite(state.point.objective))
         objective = jnp.where(dead | jnp.isnan(state.scale), jnp.inf, state.point.objective)
         return state._replace(
@@ -185,7 +189,7 @@ class Multistart:
 
     def unfinished(self, search: Search):
         return (
-            ((search.confirmed < self.confirmations) | (search.unimproved < 6 * self.lanes))
+            ((search.confirmed < self.confirmations) | (search.unimproved < STALE))
             & (search.unimproved < self.patience)
             & (search.ended < self.max_starts)
             & (search.steps < self.max_steps)
@@ -226,6 +230,7 @@ class Multistart:
         going = self.unfinished(search)  # under vmap others may go on: add no steps to theirs
         left = jnp.where(search.started < self.max_starts, self.lanes - self.half, 0)
         local = self.local
+        far = search.best.objective + FAR * jnp.abs(search.best.objective)
 
         def running(lanes):
             return (lanes.status == Status.RUNNING) & ~search.idle
@@ -245,6 +250,9 @@ class Multistart:
             choices = jax.vmap(lambda lane: local.choose(problem, lane, every))(lanes)
             new = jax.vmap(partial(local.exchange, problem))(lanes, choices)
             lanes = jax.tree.map(partial(_choose, moving), new, lanes)
+            hopeless = lanes.stalled & (lanes.point.objective > far)
+            status = jnp.where(running(lanes) & hopeless, Status.STEP_LIMIT, lanes.status)
+            lanes = lanes._replace(status=status)
             lowest = jnp.minimum(jnp.min(lanes.point.objective), search.best.objective)
             return lanes, steps + 1, history.at[steps + 1].set(lowest)
 

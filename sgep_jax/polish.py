@@ -7,15 +7,22 @@ import jax.numpy as jnp
 
 from .factorizations import after
 from .linalg import lowest_pair, quadratic
+from .matrices import Identity
 from .search.coordinate_descent import descend
 from .supports import Point, normalise
 
 
 def polish(problem, point: Point) -> Point:
     """min x'Ax / x'Cx over x supported on `point.support`; inf where C is not definite there."""
-    A, C = problem.A.block(point.support), problem.C.block(point.support)
-    value, x = lowest_pair(A, C)
-    return normalise(Point(point.support, x, value), quadratic(C, x))
+    value, x = lowest_on(problem, point.support)
+    norm = quadratic(problem.C.block(point.support), x)
+    return normalise(Point(point.support, x, value), norm)
+
+
+def lowest_on(problem, support):
+    """The lowest value on a support, and the vector (s,) there."""
+    A, C = problem.A.block(support), problem.C.block(support)
+    return lowest_pair(A) if isinstance(problem.C, Identity) else lowest_pair(A, C)
 
 
 def polish_nonnegative(problem, point: Point) -> Point:

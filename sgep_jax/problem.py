@@ -94,8 +94,7 @@ def _matrix(name, value):
 def symmetric_array(name, value):
     """`value` as a floating array, checked and symmetrised."""
     array = floating_array(name, value, validation.square_real)
-    validation.symmetric(name, array)
-    return (array + array.T) / 2
+    return array if validation.symmetric(name, array) else (array + array.T) / 2
 
 
 def floating_array(name, value, check):

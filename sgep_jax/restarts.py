@@ -4,6 +4,9 @@
 - kicked: one of the best points of the population without a random part of its support (mostly a
   small one), filled up greedily from the other columns;
 - crossed: the same, where only what another of the best points does not have may leave.
+
+What left is held back until the local search finds nothing without it: were it free to return, most
+searches would end where they came from.
 """
 
 from functools import partial

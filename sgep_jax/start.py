@@ -25,7 +25,8 @@ MOST_PAIRS = 4 * 10**8  # looked at before a search; a Gram matrix pays O(m) for
 
 class Seed(NamedTuple):
     """What a start is grown from: `support` (s,) with `loadings` (s,), of which those at zero are
-    places to fill; and `barred` (n,), columns to fill them with only if no others are left."""
+    places to fill; and `barred` (n,), columns to fill them with only if no others are left, which a
+    local search holds back too."""
 
     support: jax.Array
     loadings: jax.Array
@@ -92,7 +93,7 @@ def grow(problem, seed: Seed, lower: float = -jnp.inf):
         growth, admitted = _admit(problem, growth, j, found)
         keep = jnp.where(admitted & alone, 0.0, 1.0).astype(step.dtype)
         step = jnp.where(admitted, jnp.where(alone, 1.0, step), 0.0)
-        x = jnp.where(admitted, _at(keep * x, place, step), x)
+        x = jnp.where(admitted, put(keep * x, place, step), x)
         Ax = keep * Ax + step * problem.A.columns(j[None])[:, 0]
         Cx = keep * Cx + step * problem.C.columns(j[None])[:, 0]
         xAx = keep * xAx + step * (2 * keep * Ax_j + step * a_j)
@@ -183,18 +184,13 @@ def _admit(problem, growth: Growth, j, possible):
         admitted &= pivot * smallest > tolerance * c_j
         root = lax.rsqrt(jnp.where(admitted, pivot, 1.0))
         row = put(-product(y, inverse), jnp.minimum(count, support.shape[0] - 1), 1.0) * root
-        inverse = jnp.where(admitted, _at(inverse, count, row), inverse)
+        inverse = jnp.where(admitted, put(inverse, count, row), inverse)
         smallest = jnp.where(admitted, jnp.minimum(smallest, pivot / c_j), smallest)
     if problem.rules is not None:
         room = room.at[take(problem.rules.labels, j)].add(-admitted.astype(room.dtype))
-    support = jnp.where(admitted, _at(support, count, j), support)
+    support = jnp.where(admitted, put(support, count, j), support)
     count = count + admitted.astype(count.dtype)
     return Growth(support, count, inverse, smallest, excluded, room), admitted
-
-
-def _at(array, place, value):
-    """`array` with `value` at `place`, which may be one beyond its end."""
-    return array.at[place].set(value, mode="drop")
 
 
 class Fresh:

@@ -10,30 +10,33 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import validation
-from .corrective import exchanged, exchanges, inverse, screen, screen_all
-from .linalg import lowest_index, lowest_pair, put, take
-from .polish import polish
+from .corrective import exchanged, exchanges, flagged, inverse, screen, screen_all
+from .linalg import lowest_index, take
+from .polish import lowest_on, polish
 from .solution import Status
-from .supports import Point
+from .supports import Point, membership
 
 
 class SwapState(NamedTuple):
-    """The polished point; `rejected` (n,), the columns known not to improve it; and whether the
-    last screen found nothing, so that all pivots are to be looked at."""
+    """The polished point; `barred` (n,), its columns and those not to be tried: known not to
+    improve it, or held back; whether the last screen found nothing, so that all pivots are to be
+    looked at; and `held` (n,), the columns held back until nothing is found without them."""
 
     point: Point
     status: jax.Array
     scale: jax.Array
-    rejected: jax.Array
+    barred: jax.Array
     stalled: jax.Array
+    held: jax.Array
 
 
 class Choice(NamedTuple):
-    """Which position to drop for which column, and whether that seems to improve; which columns
-    (k,) were scored, and whether others might improve too."""
+    """Which position to drop for which column, the estimated change, and whether that seems to
+    improve; which columns (k,) were scored, and whether others might improve too."""
 
     position: jax.Array
     added: jax.Array
+    change: jax.Array
     found: jax.Array
     scored: jax.Array
     others: jax.Array
@@ -64,12 +67,20 @@ class SwapSearch:
     def init(self, problem, point: Point, key) -> SwapState:
         return self.begin(problem, point.support, problem.scale())
 
-    def begin(self, problem, support, scale) -> SwapState:
-        """The first state, given the problem's scale, which costs a product with A and with C."""
-        none = 0 * problem.A.diagonal() != 0
-        running = jnp.int32(Status.RUNNING)
-        value, x = lowest_pair(problem.A.block(support), problem.C.block(support))
-        return SwapState(Point(support, x, value), running, scale, none, none[0])
+    def begin(self, problem, support, scale, held=None) -> SwapState:
+        """The first state, given the problem's scale, which costs a product with A and with C, and
+        the columns (n,) to be held back."""
+        value, x = lowest_on(problem, support)
+        inside = membership(support, problem.size)
+        held = inside & ~inside if held is None else held & ~inside
+        return SwapState(
+            point=Point(support, x, value),
+            status=jnp.int32(Status.RUNNING),
+            scale=scale,
+            barred=inside | held,
+            stalled=value != value,
+            held=held,
+        )
 
     def step(self, problem, state: SwapState, key) -> SwapState:
         return self.exchange(problem, state, self.choose(problem, state, state.stalled))
@@ -86,33 +97,39 @@ class SwapSearch:
         else:
             columns, lowest = lax.cond(
                 complete,
-                lambda G: screen_all(problem, point, G, state.rejected, count),
-                lambda G: screen(problem, point, state.rejected, count),
+                lambda G: screen_all(problem, point, G, state.barred, count),
+                lambda G: screen(problem, point, state.barred, count),
                 G,
             )
             scores = exchanges(problem, point, G, columns)
             others = jnp.any(lowest < -gain) | ~complete
-        usable = (scores.pivot < 0) & ~take(state.rejected, columns)[None, :]
+        usable = (scores.pivot < 0) & ~take(state.barred, columns)[None, :]
         change = jnp.where(usable, scores.change, jnp.inf)
         by_column = jnp.min(change, axis=0)
         place = lowest_index(by_column)
         position = lowest_index(take(change, slice(None), place))
-        found = take(by_column, place) < -gain
-        return Choice(position, take(columns, place), found, columns, others)
+        lowest = take(by_column, place)
+        return Choice(position, take(columns, place), lowest, lowest < -gain, columns, others)
 
     def exchange(self, problem, state: SwapState, choice: Choice) -> SwapState:
         """Make the exchange if it improves."""
         point, scale = state.point, state.scale
-        new = exchanged(problem, point, choice.position, choice.added, scale)
+        new = exchanged(problem, point, choice.position, choice.added, choice.change, scale)
         accept = choice.found & (new.objective < point.objective - self.smallest_gain(point, scale))
+        release = ~choice.found & jnp.any(state.held)
+        held = state.held & ~release
         refuted = ~choice.found | (choice.scored == choice.added)
-        refuted |= take(state.rejected, choice.scored)
+        barred = state.barred | flagged(choice.scored, refuted, problem.size)
+        point = jax.tree.map(lambda new, old: jnp.where(accept, new, old), new, point)
+        inside = membership(point.support, problem.size)
+        going = choice.found | choice.others | release
         return SwapState(
-            jax.tree.map(lambda new, old: jnp.where(accept, new, old), new, point),
-            jnp.where(choice.found | choice.others, state.status, jnp.int32(Status.SWAP_OPTIMAL)),
-            scale,
-            ~accept & put(state.rejected, choice.scored, refuted),
-            ~accept & (state.stalled | ~choice.found),
+            point=point,
+            status=jnp.where(going, state.status, jnp.int32(Status.SWAP_OPTIMAL)),
+            scale=scale,
+            barred=jnp.where(accept | release, inside | held, barred),
+            stalled=~accept & ~release & (state.stalled | ~choice.found),
+            held=held,
         )
 
     def smallest_gain(self, point, scale):

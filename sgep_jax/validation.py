@@ -57,10 +57,10 @@ def finite(name, array):
         )
 
 
-def symmetric(name, array):
-    """Symmetric up to rounding: `np.corrcoef` is not symmetric to the last bit."""
+def symmetric(name, array) -> bool:
+    """Symmetric up to rounding: `np.corrcoef` is not symmetric to the last bit. True if it is."""
     if not is_concrete(array):
-        return
+        return False
     values = np.asarray(array)
     gap = np.abs(values - values.T)
     allowed = 1e3 * float(jnp.finfo(values.dtype).eps) * np.abs(values).max(initial=0)
@@ -71,6 +71,7 @@ def symmetric(name, array):
             f"{name}[{j}, {i}] = {values[j, i]}. Only its symmetric part matters: "
             f"pass ({name} + {name}.T) / 2 if that is meant."
         )
+    return not gap.any()
 
 
 def same_size(A, C):

@@ -10,7 +10,7 @@ import scipy.linalg
 from helpers import definite, symmetric
 
 import sgep_jax as sgep
-from sgep_jax.corrective import exchanged, exchanges, inverse, screen, screen_all
+from sgep_jax.corrective import exchanged, exchanges, flagged, inverse, screen, screen_all
 from sgep_jax.polish import polish
 from sgep_jax.supports import Point
 
@@ -30,13 +30,13 @@ def scores_and_points(problem, support):
     point = polish(problem, start)
     scores = exchanges(problem, point, inverse(problem, point, scale))
 
-    def one(position, added):
-        return exchanged(problem, point, position, added, scale)
+    def one(position, added, change):
+        return exchanged(problem, point, position, added, change, scale)
 
     pairs = jnp.meshgrid(
         jnp.arange(S, dtype=jnp.int32), jnp.arange(N, dtype=jnp.int32), indexing="ij"
     )
-    points = jax.vmap(jax.vmap(one))(*pairs)
+    points = jax.vmap(jax.vmap(one))(*pairs, scores.change)
     return point, scores, points
 
 
@@ -64,6 +64,59 @@ def test_sign_of_every_score_and_value_of_every_exchange(identity):
                 assert points.objective[i, j] == np.inf
             pairs += 1
     assert pairs == 600 and improving > 100
+
+
+@pytest.mark.parametrize("identity", [True, False])
+def test_exchange_is_exact_from_any_estimate(identity):
+    """Newton's method ends at SciPy's value from estimates far too low, fair, and hardly any."""
+    rng = np.random.default_rng(3)
+    A, C = symmetric(rng, N), np.eye(N) if identity else definite(rng, N)
+    problem = sgep.Problem(A, C)
+    support = np.arange(S, dtype=np.int32)
+    point, scores, _ = scores_and_points(problem, support)
+    i, j = np.int32(np.unravel_index(np.argmin(scores.change), scores.change.shape))
+    truth = lowest(A, C, np.append(np.delete(support, i), j))
+    assert truth < float(point.objective) - 1e-3
+    exact = jax.jit(lambda change: exchanged(problem, point, i, j, change, problem.scale()))
+    for factor in (100.0, 1.0, 1e-6):
+        new = exact((truth - point.objective) * factor)
+        np.testing.assert_allclose(new.objective, truth, rtol=1e-12)
+        x = np.asarray(new.loadings)
+        rows = np.asarray(new.support)
+        np.testing.assert_allclose(
+            A[np.ix_(rows, rows)] @ x, truth * C[np.ix_(rows, rows)] @ x, atol=1e-9
+        )
+    assert exact(0.0).objective == np.inf
+
+
+def test_flagged_columns():
+    """Against a scatter, for a number of columns that is no multiple of the classes."""
+    columns, flags = np.array([8, 1, 10, 3], np.int32), np.array([True, False, True, True])
+    expected = np.isin(np.arange(11), [8, 10, 3])
+    np.testing.assert_array_equal(flagged(columns, flags, 11), expected)
+
+
+def test_columns_held_back_return_only_when_nothing_else_is_found():
+    """The best support without them comes first, then the best of all."""
+    rng = np.random.default_rng(7)
+    A = symmetric(rng, N)
+    problem, search = sgep.Problem(A), sgep.SwapSearch()
+    best = np.asarray(sgep.solve(problem, S).support)
+    held = np.isin(np.arange(N), best[:2])
+    start = np.setdiff1d(np.arange(N), best[:2])[:S].astype(np.int32)
+    step = jax.jit(lambda state: search.step(problem, state, None))
+    state = search.begin(problem, start, problem.scale(), held)
+    while state.held.any():
+        support, without = np.asarray(state.point.support), float(state.point.objective)
+        assert not np.isin(best[:2], support).any()
+        state = step(state)
+    for i, j in np.ndindex(S, N):
+        if j not in support and j not in best[:2]:
+            swapped = np.append(np.delete(support, i), j)
+            assert lowest(A, np.eye(N), swapped) >= without - 1e-12
+    while state.status == sgep.Status.RUNNING:
+        state = step(state)
+    assert state.status == sgep.Status.SWAP_OPTIMAL and state.point.objective <= without
 
 
 def test_zero_loading_is_dropped_for_free():
@@ -98,7 +151,7 @@ def test_screened_columns_are_the_best_of_their_class():
     support = np.array([3, 11, 27, 40], np.int32)
     problem = sgep.Problem(A, C)
     point = jax.jit(polish)(problem, Point(support, np.ones(4), np.zeros(())))
-    excluded = np.arange(n) == 20
+    excluded = np.isin(np.arange(n), [20, *support])
     found, lowest = jax.jit(partial(screen, count=count))(problem, point, excluded)
     x = np.zeros(n)
     x[support] = point.loadings
@@ -120,7 +173,8 @@ def test_lowest_pivot_of_every_column_against_brute_force(identity):
     for _ in range(20):
         A, C = symmetric(rng, N), np.eye(N) if identity else definite(rng, N)
         support = np.sort(rng.choice(N, S, replace=False)).astype(np.int32)
-        columns, pivot = lowest_pivots(sgep.Problem(A, C), support, np.arange(N) == 8)
+        excluded = np.isin(np.arange(N), [8, *support])
+        columns, pivot = lowest_pivots(sgep.Problem(A, C), support, excluded)
         assert list(columns) == list(range(N))
         value = lowest(A, C, support)
         for j in range(N):
