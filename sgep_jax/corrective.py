@@ -213,9 +213,10 @@ def exchanged(problem, point: Point, position, added, change, scale) -> Point:
         return carry[3] & (carry[0] < 20)
 
     alpha = point.objective + change
-    start = (jnp.int32(0), 0 * point.loadings, alpha, (change < 0) & jnp.isfinite(alpha))
+    promising = (change < 0) & jnp.isfinite(alpha)
+    start = (jnp.int32(0), 0 * point.loadings, alpha, promising)
     _, x, value, _ = lax.while_loop(unfinished, newton, start)
-    usable = (change < 0) & (value < highest)  # NaN compares false
+    usable = promising & (value < highest)  # NaN compares false
     if not problem.C.definite:
         usable &= is_definite(after(value, C))
     norm = quadratic(C, x)
