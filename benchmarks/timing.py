@@ -77,11 +77,13 @@ def report(**figures):
     print(json.dumps({**figures, "peak": peak_memory()}))
 
 
-def child(script, arguments, limit=None):
-    """What `script` reported when run in a process of its own, or in a word why nothing."""
+def child(script, arguments, limit=None, environment=()):
+    """What `script` reported when run in a process of its own, or in a word why nothing; with
+    `environment` beside that of this process."""
     command = [sys.executable, str(script), *map(str, arguments)]
+    settings = {**os.environ, **dict(environment)}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=settings)
     except subprocess.TimeoutExpired:
         return f"not done in {limit:g} s"
     if done.returncode:
@@ -96,8 +98,9 @@ def machine() -> str:
 
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     device = jax.devices()[0]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (
-        f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f}, "
+        f"{platform.machine()}, {cores} of {os.cpu_count()} cores, load {load:.1f}, "
         f"{device.platform} ({device.device_kind}), Python {platform.python_version()}, "
         f"jax {jax.__version__}"
     )

@@ -102,10 +102,11 @@ def default_method(size: int, sparsity: int):
 
 
 def multistart_for(size: int, sparsity: int) -> Multistart:
-    """As many lanes as fit into a core's cache, and less patience where starts are expensive."""
-    work = size * sparsity
-    lanes = max(1, min(2**16 // work, 16))  # a few arrays of lanes × n × s
-    patience = max(16, min(4 * 10**8 // work, 1024))
+    """As many lanes as fit into a core's cache (where a matrix does not, they share the reading of
+    it, and memory is the limit), and less patience where starts are expensive."""
+    work = size * sparsity  # a lane has a few arrays of n × s
+    lanes = max(1, min(2**16 // work, 16)) if size < 8192 else max(2, min(2**23 // work, 16))
+    patience = max(16, min(2 * 10**8 // work, 1024))
     return Multistart(lanes=lanes, patience=patience, max_steps=160_000 // lanes)
 
 
