@@ -5,8 +5,8 @@
   small one), filled up greedily from the other columns;
 - crossed: the same, where only what another of the best points does not have may leave.
 
-What left is held back until the local search finds nothing without it: were it free to return, most
-searches would end where they came from.
+What left is held back until the local search finds nothing without it, lest it return at once and
+the search end where it came from.
 """
 
 from functools import partial
