@@ -7,8 +7,9 @@ and is told the variance it left on the table.
 
 The loop runs over the first 256 problems of a batch, which has all. At most `--seconds` of batch
 are spent on a cell: larger ones are left out, and said so. `--starts` gives each problem so many
-instead of as many as it needs, so that 4096 of n = 512 take a minute. `--devices 2` shares the
-batch among two virtual CPU devices, one a core; a loop has but one at a time.
+instead of as many as it needs, so that 4096 of n = 512 take a minute. On a CPU the cores share the
+batch, which a loop cannot: `taskset -c 0` shows what one core gains. `--devices 2` shares it among
+two virtual CPU devices instead.
 
     python benchmarks/batch_throughput.py            # about twenty minutes
     python benchmarks/batch_throughput.py --starts 8
@@ -81,7 +82,8 @@ def cell(problems, s, starts, mesh, repeats):
     )
     method = default_method(n, s)
     chunk = batches.default_chunk(method, n, s, batch, jax.default_backend())
-    _, steps = batches._solve_batch((problems, keys, None), method, batch, s, starts, chunk)
+    whole = (problems, keys, None), method, 0, batch
+    _, steps = batches._solve_batch(*whole, s, starts, chunk, batch)
     loss = int(steps) / int(np.sum(found.num_steps))
     (slow, slow_cpu), (fast, fast_cpu) = in_turns([loop, together], repeats=repeats)
     slow, slow_cpu = (spent / len(apart) for spent in (slow, slow_cpu))

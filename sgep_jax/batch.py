@@ -2,7 +2,8 @@
 
 On each device `chunk` problems advance side by side in one compiled loop (`work_queue.py`), and an
 ended one makes room for the next. The loop knows nothing of other devices: `jax.shard_map` gives
-each its share of the batch, and the answers are gathered once, at the end.
+each its share of the batch, and the answers are gathered once, at the end. On a CPU without a mesh
+each core has a share, and a thread (`cores.py`).
 """
 
 import math
@@ -15,7 +16,9 @@ from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec
 
 from . import loop, validation
+from .cores import cores, in_threads
 from .decomposition import Decomposition
+from .factorizations import unsplit
 from .linalg import take
 from .multistart import Multistart
 from .padding import pad, unpad
@@ -54,12 +57,13 @@ def solve_batch(
     - `method`, `num_starts`: as in `solve`.
     - `start`: (batch, n), or (batch, number, n).
     - `mesh`: a `jax.sharding.Mesh`: the batch is shared among all its devices, on all hosts
-      (`docs/many_hosts.md`). The answers come back whole on each.
+      (`docs/many_hosts.md`). The answers come back whole on each. Without one a CPU's cores share
+      it, in threads (outside `jit`; `NPROC=1` in the environment forbids it).
     - `chunk`: how many problems run side by side on each device; by default as many as pay.
 
     Problem i gets the answer of `solve(problem_i, sparsity, key=key_i)`, up to rounding, whatever
-    the rest of the batch, the chunk and the number of devices; with the same chunk, more devices
-    give the same to the last bit. A problem that fails says so in its status and leaves the
+    the rest of the batch, the chunk and the number of devices or cores; with the same chunk, more
+    devices give the same to the last bit. A problem that fails says so in its status and leaves the
     others alone. With a sparsity for each, the random numbers are others than those of `solve`,
     and the method must be one that keeps to groups.
 
@@ -102,72 +106,99 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
         validation.start(start.reshape(-1, size), size, sparsity, method.lower)
     if num_starts is not None:
         validation.count("solve_batch", "num_starts", num_starts, max(own, 1))
-    devices = 1 if mesh is None else mesh.size
-    share = -(-batch // devices)
+    data = (problems, keys, start)
+    shares = min(cores(data), batch) if mesh is None else mesh.size
+    share = -(-batch // shares)
     if chunk is None:
         platform = jax.default_backend() if mesh is None else mesh.devices.flat[0].platform
         chunk = default_chunk(method, size, sparsity, share, platform)
     validation.count("solve_batch", "chunk", chunk, 1)
-    static = (sparsity, num_starts, min(int(chunk), share))
-    data = (problems, keys, start)
+    static = (sparsity, num_starts, min(int(chunk), share), share)
     if isinstance(method, Whole):  # an eigenproblem each, and no loop
         return jax.vmap(lambda problem: solve(problem, sparsity, method=method))(problems)
     if mesh is None:
-        return _solve_batch(data, method, batch, *static)[0]
-    data = _spread(data, share * devices, mesh)
+        return _over_cores(data, method, batch, shares, static)
+    data = _spread(data, share * shares, mesh)
     method, count = everywhere((method, np.int32(batch)), mesh)
     solution, _ = _solve_sharded(data, method, count, *static, mesh)
     solution = jax.device_put(solution, NamedSharding(mesh, PartitionSpec()))
     return jax.tree.map(lambda leaf: leaf[:batch], solution)
 
 
-@partial(jax.jit, static_argnames=("sparsity", "num_starts", "chunk"))
-def _solve_batch(data, method, count, sparsity, num_starts, chunk):
-    """The solutions of the first `count` problems, and the steps that the slots spent."""
+def _over_cores(data, method, batch: int, shares: int, static) -> Solution:
+    """Shares of one size, so that one program serves all: the last may begin within the one before
+    it, whose answers then come first."""
+    share = static[-1]
+    firsts = [min(number * share, batch - share) for number in range(shares)]
+    found = in_threads(
+        lambda first: _solve_batch(data, method, np.int32(first), share, *static)[0], firsts
+    )
+    if shares == 1:
+        return found[0]
+    repeated = [number * share - first for number, first in enumerate(firsts)]
+
+    def joined(*leaves):
+        return jnp.concatenate([leaf[skip:] for leaf, skip in zip(leaves, repeated, strict=True)])
+
+    return jax.tree.map(joined, *found)
+
+
+@partial(jax.jit, static_argnames=("sparsity", "num_starts", "chunk", "share"))
+def _solve_batch(data, method, first, count, sparsity, num_starts, chunk, share):
+    """The solutions of `share` problems from `first` on, of which those from `count` on have no
+    meaning, and the steps that the slots spent. If others run beside it, in other threads, the
+    share is not the whole batch."""
+    with unsplit(share < data[1].shape[0]):
+        return _solve_share(data, method, first, count, sparsity, num_starts, chunk, share)
+
+
+def _solve_share(data, method, first, count, sparsity, num_starts, chunk, share):
     (exact, *_), (data, method) = data, lax.stop_gradient((data, method))
     adaptive, number = isinstance(method, Multistart), 1
     if adaptive:
         method = method if num_starts is None else method.exactly(num_starts)
     elif num_starts is not None or data[2] is not None:
         number = num_starts or data[2].shape[1]
-    total = data[1].shape[0]
-    tasks = Tasks(data, method, sparsity, number)
-    found, steps = run_queue(tasks, total * number, jnp.asarray(count * number, jnp.int32), chunk)
+    tasks = Tasks(data, method, sparsity, first, number)
+    found, steps = run_queue(tasks, share * number, jnp.asarray(count * number, jnp.int32), chunk)
     if not adaptive:
-        found = jax.tree.map(lambda leaf: leaf.reshape(total, number, *leaf.shape[1:]), found)
+        found = jax.tree.map(lambda leaf: leaf.reshape(share, number, *leaf.shape[1:]), found)
         endings, times = jax.vmap(best_ending)(found)
-        found = endings, jnp.full(total, number, jnp.int32), times
+        found = endings, jnp.full(share, number, jnp.int32), times
+    if share < data[1].shape[0]:
+        exact = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, first, share), exact)
     answer = jax.vmap(lambda problem, *found: as_solution(problem, method, *found))
     return answer(exact, *found), steps
 
 
-@partial(jax.jit, static_argnames=("sparsity", "num_starts", "chunk", "mesh"))
-def _solve_sharded(data, method, count, sparsity, num_starts, chunk, mesh):
-    """The same with the batch shared among the devices of `mesh`, still shared."""
+@partial(jax.jit, static_argnames=("sparsity", "num_starts", "chunk", "share", "mesh"))
+def _solve_sharded(data, method, count, sparsity, num_starts, chunk, share, mesh):
+    """The same with `share` problems on each of the devices of `mesh`, still there."""
     names = mesh.axis_names
-    each = data[1].shape[0] // mesh.size
+    static = (sparsity, num_starts, chunk, share)
 
-    def share(data, method, count):
-        mine = jnp.clip(count - each * lax.axis_index(names), 0, each)  # the rest is padding
-        solution, steps = _solve_batch(data, method, mine, sparsity, num_starts, chunk)
+    def solve_share(data, method, count):
+        mine = jnp.clip(count - share * lax.axis_index(names), 0, share)  # the rest is padding
+        solution, steps = _solve_batch(data, method, np.int32(0), mine, *static)
         return solution, steps[None]
 
     # No collective stands inside, so there is nothing for the check of varying axes to protect.
     return jax.shard_map(
-        share, mesh=mesh, in_specs=(PartitionSpec(names), PartitionSpec(), PartitionSpec()),
+        solve_share, mesh=mesh, in_specs=(PartitionSpec(names), PartitionSpec(), PartitionSpec()),
         out_specs=PartitionSpec(names), check_vma=False,
     )(data, method, count)  # fmt: skip
 
 
 class Tasks:
-    """What both kinds of task are made from; `number` tasks for each problem."""
+    """What both kinds of task are made from; `number` tasks for each problem from `first` on."""
 
-    def __init__(self, data, method, sparsity: int, number: int = 1):
-        self.stack, self.method, self.sparsity, self.number = data, method, sparsity, number
+    def __init__(self, data, method, sparsity: int, first, number: int = 1):
+        self.stack, self.method, self.sparsity = data, method, sparsity
+        self.first, self.number = first, number
 
     def data(self, index):
         """Problem, key and starts of task `index`, and which start it is."""
-        problem, start = index // self.number, index % self.number
+        problem, start = self.first + index // self.number, index % self.number
         one = self.stack[1].shape[0] == 1  # no copy of the only problem
 
         def pick(leaf):

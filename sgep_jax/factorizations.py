@@ -5,10 +5,13 @@ runs in itself, and waits. Two batches at once may hold all threads while their 
 a deadlock (seen with jaxlib 0.10.2). There are two ways to two at once, and a rule against each:
 
 - one program with two independent calls: `after` makes each need the one before it;
-- several CPU devices in one process, each of which runs its own program on the one pool: there
-  batches go in pieces too small to be split. Each device has a thread already, so nothing is lost.
+- several programs at once on the one pool, of several CPU devices or of several threads (then they
+  are traced `unsplit`): there batches go in pieces too small to be split. Each program has a thread
+  already, so nothing is lost.
 """
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 
 import jax
@@ -17,6 +20,17 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 
 UNSPLIT = 200_000  # jaxlib splits batches of more operations than this
+_unsplit = ContextVar("unsplit", default=False)
+
+
+@contextmanager
+def unsplit(flag: bool = True):
+    """What is traced inside may run beside other programs of its kind."""
+    token = _unsplit.set(flag or _unsplit.get())
+    try:
+        yield
+    finally:
+        _unsplit.reset(token)
 
 
 def after(before, array):
@@ -25,7 +39,7 @@ def after(before, array):
 
 
 def in_pieces(factorize):
-    """`factorize` of single matrices whose batches are not split where there are several CPUs."""
+    """`factorize` of single matrices, whose batches are not split where programs run at once."""
 
     @custom_vmap
     def batch(*stacks):
@@ -62,8 +76,9 @@ def in_pieces(factorize):
 
     @wraps(factorize)
     def call(*matrices):
-        several = jax.default_backend() == "cpu" and jax.local_device_count() > 1
-        return (single if several else factorize)(*matrices)
+        several = _unsplit.get() or jax.local_device_count() > 1
+        pieces = several and jax.default_backend() == "cpu"
+        return (single if pieces else factorize)(*matrices)
 
     return call
 

@@ -55,7 +55,7 @@ def a_batch(As, Cs, alone):
             assert np.array_equal(alone[name], getattr(found, name)), (mesh, name)
     data = batch._spread((problems, batch.lane_keys(KEY, BATCH), None), 12, mesh)
     method, count = sharded.everywhere((METHOD, np.int32(BATCH)), mesh)
-    compiled = batch._solve_sharded.lower(data, method, count, S, None, 3, mesh).compile()
+    compiled = batch._solve_sharded.lower(data, method, count, S, None, 3, 3, mesh).compile()
     assert not COLLECTIVE.search(compiled.as_text()), "solve_batch: a collective"
 
 

@@ -94,7 +94,7 @@ def test_slots_do_not_wait_for_the_slowest():
     run = sys.modules["sgep_jax.batch"]._solve_batch
     keys = jax.random.split(KEY, 4 * BATCH)
     data = jax.vmap(sgep.Problem)(As, Cs), keys, None
-    solution, steps = run(data, METHOD, 4 * BATCH, S, None, 3)
+    solution, steps = run(data, METHOD, 0, 4 * BATCH, S, None, 3, 4 * BATCH)
     needed = int(np.sum(solution.num_steps))
     assert needed <= int(steps) < 1.5 * needed
 
