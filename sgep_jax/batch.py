@@ -117,7 +117,7 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
     if isinstance(method, Whole):  # an eigenproblem each, and no loop
         return jax.vmap(lambda problem: solve(problem, sparsity, method=method))(problems)
     if mesh is None:
-        return _over_cores(data, method, batch, shares, static)
+        return _over_cores(data, method, batch, static)
     data = _spread(data, share * shares, mesh)
     method, count = everywhere((method, np.int32(batch)), mesh)
     solution, _ = _solve_sharded(data, method, count, *static, mesh)
@@ -125,22 +125,25 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
     return jax.tree.map(lambda leaf: leaf[:batch], solution)
 
 
-def _over_cores(data, method, batch: int, shares: int, static) -> Solution:
+def _over_cores(data, method, batch: int, static) -> Solution:
     """Shares of one size, so that one program serves all: the last may begin within the one before
     it, whose answers then come first."""
     share = static[-1]
-    firsts = [min(number * share, batch - share) for number in range(shares)]
+    firsts = [min(first, batch - share) for first in range(0, batch, share)]
     found = in_threads(
         lambda first: _solve_batch(data, method, np.int32(first), share, *static)[0], firsts
     )
-    if shares == 1:
-        return found[0]
-    repeated = [number * share - first for number, first in enumerate(firsts)]
+    return found[0] if share == batch else _joined(found, batch)
 
+
+@partial(jax.jit, static_argnames="batch")
+def _joined(shares, batch: int) -> Solution:
     def joined(*leaves):
-        return jnp.concatenate([leaf[skip:] for leaf, skip in zip(leaves, repeated, strict=True)])
+        *before, last = leaves
+        left = batch - sum(leaf.shape[0] for leaf in before)
+        return jnp.concatenate([*before, last[-left:]])
 
-    return jax.tree.map(joined, *found)
+    return jax.tree.map(joined, *shares)
 
 
 @partial(jax.jit, static_argnames=("sparsity", "num_starts", "chunk", "share"))
