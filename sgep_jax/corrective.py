@@ -35,6 +35,7 @@ from jax import lax
 
 from .factorizations import after, cholesky, solve_factored
 from .linalg import diagonal, is_definite, lower_inverse, lowest_root, product, put, quadratic, take
+from .matrices import coupling
 from .supports import Point, membership
 
 
@@ -121,10 +122,10 @@ def screen(problem, point: Point, excluded, count: int):
     """`count` columns worth scoring, and the lowest value of the plane {x, e_j} of each; none that
     is `excluded` (n,), as those of the support are to be."""
     S, x, alpha = point.support, point.loadings, point.objective
-    Cx = problem.C.combination(S, x)
+    Cx = coupling(problem.C, S, x)
     c = problem.C.diagonal()
     value = lowest_on_plane(
-        problem.A.combination(S, x) - alpha * Cx, problem.A.diagonal() - alpha * c, 1.0, Cx, c
+        coupling(problem.A, S, x) - alpha * Cx, problem.A.diagonal() - alpha * c, 1.0, Cx, c
     )
     return _best_of_classes(jnp.where(excluded | jnp.isnan(value), jnp.inf, value), count)
 

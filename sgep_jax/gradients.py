@@ -27,7 +27,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .factorizations import eigh
-from .linalg import definite_tolerance, product, quadratic, whiten
+from .linalg import definite_tolerance, product, quadratic, spread, whiten
 from .solution import Solution
 
 
@@ -48,7 +48,7 @@ def reattach(problem, solution: Solution, lower=-jnp.inf) -> Solution:
     )
     return dataclasses.replace(
         solution,
-        x=jnp.zeros_like(solution.x).at[support].set(jnp.where(usable, loadings, x)),
+        x=spread(support, jnp.where(usable, loadings, x), problem.size),
         objective=jnp.where(usable, objective, value),
         history=lax.stop_gradient(solution.history),
     )

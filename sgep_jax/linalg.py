@@ -29,13 +29,34 @@ def diagonal(M):
 
 
 def put(array, index, value):
-    """`array` with `value` at `index`: several places known to be in range, or one of the first
-    axis, which may lie beyond its end. One is found by comparing: a scatter is a loop on CPU."""
+    """`array` with `value` at `index`, one place of its first axis, which may lie beyond its end,
+    or several. Places are found by comparing: on CPU a scatter is a loop, and four kernels."""
     if jnp.ndim(index) == 0:
         here = jnp.arange(array.shape[0], dtype=jnp.int32) == index
-        here = here.reshape((-1,) + (1,) * (array.ndim - 1))
-        return jnp.where(here, jnp.asarray(value, array.dtype), array)
-    return array.at[index].set(value, mode="promise_in_bounds", wrap_negative_indices=False)
+    else:
+        here = spread(index, jnp.ones(index.shape, bool), array.shape[0])
+    here = here.reshape((-1,) + (1,) * (array.ndim - 1))
+    return jnp.where(here, jnp.asarray(value, array.dtype), array)
+
+
+def spread(indices, values, size: int):
+    """(n,): the `values` (k,) at these indices, zero elsewhere; of equal indices the first counts,
+    of flags any that is set."""
+    here = indices[:, None] == jnp.arange(size, dtype=indices.dtype)[None, :]
+    if values.dtype == bool:
+        return jnp.any(here & values[:, None], axis=0)
+    (count,) = indices.shape
+    place = jnp.min(jnp.where(here, jnp.arange(count, dtype=jnp.int32)[:, None], count), axis=0)
+    return jnp.where(place < count, take(values, jnp.minimum(place, count - 1)), 0)
+
+
+def order(values):
+    """argsort of a few values, equal ones in their order: all pairs are compared, which compiles
+    to half of a sort."""
+    place = jnp.arange(values.shape[0], dtype=jnp.int32)
+    one, other = values[:, None], values[None, :]
+    before = (other < one) | ((other == one) & (place[None, :] < place[:, None]))
+    return spread(jnp.sum(before, axis=1, dtype=jnp.int32), place, values.shape[0])
 
 
 def lowest_index(values, width: int = 64):

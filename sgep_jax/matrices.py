@@ -91,6 +91,14 @@ class Identity:
         return x
 
 
+def coupling(matrix, indices, weights):
+    """`combination`, of which only the entries outside of `indices` have a meaning: the identity
+    has none there."""
+    if isinstance(matrix, Identity):
+        return jnp.zeros(matrix.size, matrix.dtype)
+    return matrix.combination(indices, weights)
+
+
 def peaks(matrix, columns, weights, strip: int = 128):
     """(k,): the largest weights_i |M_ij| of each of these columns j.
 

@@ -29,7 +29,7 @@ from jax import lax
 
 from . import validation
 from .decomposition import Decomposition
-from .linalg import lowest_index, quadratic, take
+from .linalg import lowest_index, order, quadratic, take
 from .loop import Ending, iterate
 from .restarts import Starts
 from .solution import Status
@@ -123,8 +123,8 @@ class Multistart:
         zero = jnp.int32(0)
         blank = jnp.zeros(sparsity, jnp.int32), jnp.zeros(sparsity, problem.dtype)
         nothing = Point(*blank, jnp.inf + 0 * scale)
-        none = 0 * problem.A.diagonal() != 0
-        lane = SwapState(nothing, jnp.int32(Status.STEP_LIMIT), scale, none, none[0], none)
+        none = (0 * problem.A.diagonal() != 0).astype(jnp.int8)
+        lane = SwapState(nothing, jnp.int32(Status.STEP_LIMIT), scale, none, none[0] != 0)
         return Search(
             lanes=jax.tree.map(partial(_repeat, self.lanes), lane),
             idle=jnp.ones(self.lanes, bool),
@@ -329,8 +329,8 @@ def merge(pool: Point, points: Point) -> Point:
     near &= jnp.isfinite(value)[:, None]
     repeated = jnp.any(near & (place[None, :] < place[:, None]), axis=1)
     both = both._replace(objective=jnp.where(repeated, jnp.inf, value))
-    order = lax.top_k(-both.objective, size)[1]
-    return jax.tree.map(lambda leaf: take(leaf, order), both)
+    lowest = order(both.objective)[:size]
+    return jax.tree.map(lambda leaf: take(leaf, lowest), both)
 
 
 def _repeat(count, leaf):

@@ -49,20 +49,18 @@ class Problem:
     def scale(self):
         """A rough size of the eigenvalues, so that tolerances are free of units; NaN if A or C is.
 
-        The largest |A_ii| / C_ii, or how much D^(-1/2) A D^(-1/2) with D = diag(C) lengthens a
-        fixed vector (CCA has a zero diagonal), whichever is larger.
+        The largest |A_ii| / C_ii, or the largest entry of D^(-1/2) A D^(-1/2) v with D = diag(C)
+        and a fixed v (CCA has a zero diagonal), whichever is larger.
         """
         diagonal = self.C.diagonal()
         usable = diagonal > 0
         d = jnp.where(usable, jax.lax.rsqrt(jnp.where(usable, diagonal, 1.0)), 0.0)
-        probe = jnp.cos(jnp.arange(self.size, dtype=self.dtype))
-        image = d * self.A.matvec(d * probe)
-        peak = jnp.max(jnp.abs(image))
-        safe = jnp.where(peak > 0, peak, 1.0)  # the squares of huge entries overflow float32
-        stretch = safe * jnp.sqrt(jnp.sum((image / safe) ** 2) / jnp.sum(probe**2))
-        stretch = jnp.where(peak == 0, 0.0, stretch)
-        largest = jnp.maximum(stretch, jnp.max(jnp.abs(self.A.diagonal()) * d * d))
-        finite = jnp.isfinite(largest) & jnp.all(jnp.isfinite(self.C.matvec(probe)))
+        v = probe(self.size, self.dtype)
+        image, own = jnp.abs(d * self.A.matvec(d * v)), jnp.abs(self.A.diagonal()) * d * d
+        largest = jnp.max(jnp.maximum(image, own))
+        finite = jnp.isfinite(largest)
+        if not isinstance(self.C, Identity):
+            finite &= jnp.all(jnp.isfinite(self.C.matvec(v)))
         return jnp.where(finite, largest, jnp.nan)
 
     def restricted(self, rules) -> "Problem":
@@ -82,6 +80,12 @@ class Problem:
         problem = object.__new__(cls)  # leaves may be tracers, batches or placeholders: no checks
         problem.A, problem.C, problem.rules = children
         return problem
+
+
+def probe(size: int, dtype):
+    """A fixed vector without structure, uniform over [-1, 1): multiples of the golden section."""
+    turns = jnp.arange(1, size + 1, dtype=jnp.uint32) * np.uint32(0x9E3779B9)
+    return jax.lax.bitcast_convert_type(turns, jnp.int32).astype(dtype) * 2.0**-31
 
 
 def _matrix(name, value):

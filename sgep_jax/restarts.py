@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from .draws import uniform
-from .linalg import put, take
+from .linalg import put, spread, take
 from .start import Fresh, Seed
 from .supports import Point
 
@@ -56,7 +56,7 @@ class Starts:
             kind == KICKED, by_position < 0.5 * draws[2] ** 2, apart & (by_position < 0.5)
         )
         leaves = put(leaves, (draws[3] * s).astype(jnp.int32), True)  # one for certain
-        barred = put(jnp.zeros(n, bool), point.support, leaves)
+        barred = spread(point.support, leaves, n)
         derived = Seed(point.support, jnp.where(leaves, 0.0, point.loadings), barred)
         fresh = self.fresh.seed(number, by_position)
         return jax.tree.map(lambda a, b: jnp.where(kind == FRESH, a, b), fresh, derived)

@@ -16,8 +16,9 @@ from jax import lax
 
 from .corrective import lowest_on_plane
 from .fractional import minimise_fraction
-from .linalg import definite_tolerance, lowest_index, product, put, quadratic, take
+from .linalg import definite_tolerance, lowest_index, order, product, put, quadratic, spread, take
 from .matrices import peaks
+from .problem import probe
 from .supports import Point, largest, normalise
 
 MOST_PAIRS = 4 * 10**8  # looked at before a search; a Gram matrix pays O(m) for each
@@ -131,17 +132,20 @@ def _given(problem, seed: Seed):
     rules, (s,) = problem.rules, seed.support.shape
     c = problem.C.diagonal()
     zero = 0 * c  # every carry is derived from the inputs: explicit meshes demand it
-    x = zero.at[seed.support].add(seed.loadings.astype(c.dtype), mode="promise_in_bounds")
+    if problem.C.definite and rules is None:  # nothing can be refused
+        given = seed.loadings != 0
+        first = order(~given)
+        number, asked = jnp.sum(given, dtype=jnp.int32), spread(seed.support, given, problem.size)
+        growth = Growth(take(seed.support, first), number, zero[:0], 1 + zero[0], asked, None)
+        return growth, take(seed.loadings, first).astype(c.dtype)
+    x = spread(seed.support, seed.loadings.astype(c.dtype), problem.size)
     if rules is None:
-        wanted = take(seed.support, jnp.argsort(seed.loadings == 0, stable=True))
+        wanted = take(seed.support, order(seed.loadings == 0))
         asked = x != 0
     else:  # forced ones first: a duplicate taken before would bar them
         x = jnp.where(rules.forbidden, 0.0, x)
         wanted = largest(jnp.where(rules.forced, jnp.inf, x), s)
         asked = (x != 0) | rules.forced
-    if problem.C.definite and rules is None:  # nothing can be refused
-        number = jnp.sum(seed.loadings != 0, dtype=jnp.int32)
-        return _loaded(Growth(wanted, number, zero[:0], 1 + zero[0], asked, None), x)
     nothing = Growth(
         0 * wanted,
         0 * wanted[0],
@@ -158,11 +162,8 @@ def _given(problem, seed: Seed):
             possible &= take(_admissible(rules, growth.room), j)
         return _admit(problem, growth, j, possible)[0]
 
-    return _loaded(lax.fori_loop(0, s, ask, nothing), x)
-
-
-def _loaded(growth: Growth, x):
-    used = jnp.arange(growth.support.shape[0], dtype=jnp.int32) < growth.count
+    growth = lax.fori_loop(0, s, ask, nothing)
+    used = jnp.arange(s, dtype=jnp.int32) < growth.count
     return growth, jnp.where(used, take(x, growth.support), 0.0)
 
 
@@ -240,17 +241,17 @@ def promising_columns(problem):
     d = jnp.where(positive, lax.rsqrt(jnp.where(positive, c, 1.0)), 0.0)
     scale = jnp.where(scale > 0, scale, 1.0)
 
-    v = jnp.cos(jnp.arange(n, dtype=problem.dtype))
+    v = probe(n, problem.dtype)
     for _ in range(2):
-        image = v - d * problem.A.matvec(d * v) / scale  # favours the low end of the spectrum
-        v = image / jnp.maximum(jnp.sqrt(jnp.sum(image * image)), jnp.finfo(v.dtype).tiny)
+        v = v - d * problem.A.matvec(d * v) / scale  # favours the low end of the spectrum
+    v = v / jnp.maximum(jnp.sqrt(jnp.sum(v * v)), jnp.finfo(v.dtype).tiny)
     usable = free = positive
     if problem.rules is not None:
         usable = positive & ~problem.rules.forbidden
         free = usable & ~problem.rules.forced
     own = jnp.where(usable, a * d * d, jnp.inf)
     promise = put(own - scale * jnp.abs(v), lowest_index(own), -jnp.inf)
-    columns = jnp.argsort(promise).astype(jnp.int32)
+    columns = lax.sort((promise, jnp.arange(n, dtype=jnp.int32)), num_keys=1)[1]
 
     def by_pairs(columns):
         head = columns[: max(1, min(n, MOST_PAIRS // n))]

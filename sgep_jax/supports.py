@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .linalg import put, take
+from .linalg import spread, take
 
 
 class Point(NamedTuple):
@@ -27,12 +27,12 @@ class Point(NamedTuple):
 
 def dense(point: Point, size: int):
     """x as a vector of length n."""
-    return put(jnp.zeros(size, point.loadings.dtype), point.support, point.loadings)
+    return spread(point.support, point.loadings, size)
 
 
 def membership(support, size: int):
     """(n,) whether each coordinate is in the support."""
-    return put(jnp.zeros(size, bool), support, True)
+    return spread(support, jnp.ones(support.shape, bool), size)
 
 
 def largest(x, count: int):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from . import validation
@@ -16,18 +17,20 @@ from .polish import lowest_on, polish
 from .solution import Status
 from .supports import Point, membership
 
+# What a column is to a search: free to enter, known not to improve this point, held back until
+# nothing is found without it, or in the support.
+FREE, REFUTED, HELD, INSIDE = (np.int8(role) for role in range(4))
+
 
 class SwapState(NamedTuple):
-    """The polished point; `barred` (n,), its columns and those not to be tried: known not to
-    improve it, or held back; whether the last screen found nothing, so that all pivots are to be
-    looked at; and `held` (n,), the columns held back until nothing is found without them."""
+    """The polished point; the `role` (n,) of each column; and whether the last screen found
+    nothing, so that all pivots are to be looked at."""
 
     point: Point
     status: jax.Array
     scale: jax.Array
-    barred: jax.Array
+    role: jax.Array
     stalled: jax.Array
-    held: jax.Array
 
 
 class Choice(NamedTuple):
@@ -71,15 +74,15 @@ class SwapSearch:
         """The first state, given the problem's scale, which costs a product with A and with C, and
         the columns (n,) to be held back."""
         value, x = lowest_on(problem, support)
-        inside = membership(support, problem.size)
-        held = inside & ~inside if held is None else held & ~inside
+        role = jnp.where(membership(support, problem.size), INSIDE, FREE)
+        if held is not None:
+            role = jnp.where(held & (role == FREE), HELD, role)
         return SwapState(
             point=Point(support, x, value),
             status=jnp.int32(Status.RUNNING),
             scale=scale,
-            barred=inside | held,
+            role=role,
             stalled=value != value,
-            held=held,
         )
 
     def step(self, problem, state: SwapState, key) -> SwapState:
@@ -90,6 +93,7 @@ class SwapSearch:
         improve if `complete`, and otherwise among the promising ones."""
         point, gain = state.point, self.smallest_gain(state.point, state.scale)
         G = inverse(problem, point, state.scale)
+        barred = state.role != FREE
         count = screened(problem.size)
         if count is None:
             columns = jnp.arange(problem.size, dtype=jnp.int32)
@@ -97,13 +101,13 @@ class SwapSearch:
         else:
             columns, lowest = lax.cond(
                 complete,
-                lambda G: screen_all(problem, point, G, state.barred, count),
-                lambda G: screen(problem, point, state.barred, count),
+                lambda G: screen_all(problem, point, G, barred, count),
+                lambda G: screen(problem, point, barred, count),
                 G,
             )
             scores = exchanges(problem, point, G, columns)
             others = jnp.any(lowest < -gain) | ~complete
-        usable = (scores.pivot < 0) & ~take(state.barred, columns)[None, :]
+        usable = (scores.pivot < 0) & ~take(barred, columns)[None, :]
         change = jnp.where(usable, scores.change, jnp.inf)
         by_column = jnp.min(change, axis=0)
         place = lowest_index(by_column)
@@ -116,21 +120,27 @@ class SwapSearch:
         point, scale = state.point, state.scale
         new = exchanged(problem, point, choice.position, choice.added, choice.change, scale)
         accept = choice.found & (new.objective < point.objective - self.smallest_gain(point, scale))
-        release = ~choice.found & jnp.any(state.held)
-        held = state.held & ~release
-        refuted = ~choice.found | (choice.scored == choice.added)
-        barred = state.barred | flagged(choice.scored, refuted, problem.size)
-        point = jax.tree.map(lambda new, old: jnp.where(accept, new, old), new, point)
-        inside = membership(point.support, problem.size)
+        release = ~choice.found & jnp.any(state.role == HELD)
         going = choice.found | choice.others | release
         return SwapState(
-            point=point,
+            point=jax.tree.map(lambda new, old: jnp.where(accept, new, old), new, point),
             status=jnp.where(going, state.status, jnp.int32(Status.SWAP_OPTIMAL)),
             scale=scale,
-            barred=jnp.where(accept | release, inside | held, barred),
+            role=self._roles(state, choice, accept, release),
             stalled=~accept & ~release & (state.stalled | ~choice.found),
-            held=held,
         )
+
+    def _roles(self, state: SwapState, choice: Choice, accept, release):
+        """Of all columns after the exchange, or without it, when what was scored is refuted."""
+        role = state.role
+        useless = ~choice.found | (choice.scored == choice.added)
+        useless = flagged(choice.scored, useless, role.shape[0]) & (role == FREE)
+        column = jnp.arange(role.shape[0], dtype=jnp.int32)
+        left = take(state.point.support, choice.position)
+        anew = jnp.where(role >= jnp.where(release, INSIDE, HELD), role, FREE)
+        anew = jnp.where(accept & (column == left), FREE, anew)
+        anew = jnp.where(accept & (column == choice.added), INSIDE, anew)
+        return jnp.where(accept | release, anew, jnp.where(useless, REFUTED, role))
 
     def smallest_gain(self, point, scale):
         """What counts as an improvement: `tolerance`, or rounding if that is coarser."""

@@ -13,6 +13,7 @@ import sgep_jax as sgep
 from sgep_jax.corrective import exchanged, exchanges, flagged, inverse, screen, screen_all
 from sgep_jax.polish import polish
 from sgep_jax.supports import Point
+from sgep_jax.swap_search import HELD
 
 N, S = 9, 4
 
@@ -106,7 +107,7 @@ def test_columns_held_back_return_only_when_nothing_else_is_found():
     start = np.setdiff1d(np.arange(N), best[:2])[:S].astype(np.int32)
     step = jax.jit(lambda state: search.step(problem, state, None))
     state = search.begin(problem, start, problem.scale(), held)
-    while state.held.any():
+    while (state.role == HELD).any():
         support, without = np.asarray(state.point.support), float(state.point.objective)
         assert not np.isin(best[:2], support).any()
         state = step(state)

@@ -9,7 +9,7 @@ from helpers import TOLERANCE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgep_jax.linalg import lower_inverse, lowest_index, lowest_root
+from sgep_jax.linalg import lower_inverse, lowest_index, lowest_root, order, put, spread
 
 number = st.floats(-1e6, 1e6, allow_subnormal=False)  # XLA takes subnormal ones for zero
 
@@ -23,6 +23,31 @@ def test_lowest_index(data, size, width):
     values = data.draw(st.lists(number | st.just(np.inf), min_size=size, max_size=size))
     index = int(jax.jit(lowest_index, static_argnums=1)(np.array(values), width))
     assert 0 <= index < size and values[index] == min(values)
+
+
+@settings(max_examples=50, deadline=None)
+@given(values=st.lists(st.sampled_from([-1.0, 0.0, 2.5, np.inf]), min_size=5, max_size=5))
+def test_order_is_a_stable_argsort(values):
+    np.testing.assert_array_equal(jax.jit(order)(np.array(values)), np.argsort(values, stable=True))
+    flags = np.array(values) > 0
+    np.testing.assert_array_equal(jax.jit(order)(flags), np.argsort(flags, stable=True))
+
+
+@settings(max_examples=50, deadline=None)
+@given(indices=st.lists(st.integers(0, 6), min_size=4, max_size=4))
+def test_spread_and_put(indices):
+    """Of equal indices the first counts, of flags any that is set."""
+    values, flags = np.array([1.5, -2.0, 0.0, 4.0]), np.array([False, True, False, True])
+    expected, raised, marked = np.zeros(7), np.zeros(7, bool), np.arange(7.0)
+    for place in reversed(range(4)):
+        expected[indices[place]] = values[place]
+        raised[indices[place]] |= flags[place]
+        marked[indices[place]] = -1.0
+    index = np.array(indices, np.int32)
+    spread_out = jax.jit(spread, static_argnums=2)
+    np.testing.assert_array_equal(spread_out(index, values, 7), expected)
+    np.testing.assert_array_equal(spread_out(index, flags, 7), raised)
+    np.testing.assert_array_equal(jax.jit(put)(jnp.arange(7.0), index, -1.0), marked)
 
 
 @pytest.mark.parametrize("size", [1, 3, 22, 23, 40, 64])
