@@ -41,9 +41,10 @@ def in_threads(function, arguments) -> list:
     run in this one.
     """
     first, *rest = arguments
-    begun, settings = function(first), jax.config.values
+    begun = function(first)
     if not rest:
         return [begun]
+    settings = jax.config.values
 
     def there(argument):
         same = jax.config.values == settings

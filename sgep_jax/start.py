@@ -231,8 +231,8 @@ def promising_columns(problem):
     """Columns in order of promise, and a leading direction of the dense problem.
 
     The direction is one step of a power iteration on D^(-1/2) A D^(-1/2), D = diag(C), whose
-    product with A `Problem.scale` makes already (XLA sees that). The promise of column j is A_jj / C_jj,
-    its own value, less the size of the direction there, which decides where all diagonal entries
+    product with A `Problem.scale` makes already (XLA sees that). The promise of column j is its own
+    value A_jj / C_jj less the size of the direction there, which decides where all diagonal entries
     are equal; the best by its own value comes first. Where all are zero (CCA), columns go by their
     best pair.
     """
