@@ -107,10 +107,7 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
     if num_starts is not None:
         validation.count("solve_batch", "num_starts", num_starts, max(own, 1))
     data = (problems, keys, start)
-    if mesh is None:
-        shares = min(cores(data), batch) if batch > 1 else 1
-    else:
-        shares = mesh.size
+    shares = cores(data, batch) if mesh is None else mesh.size
     share = -(-batch // shares)
     if chunk is None:
         platform = jax.default_backend() if mesh is None else mesh.devices.flat[0].platform

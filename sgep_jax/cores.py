@@ -14,23 +14,23 @@ import jax
 from . import validation
 
 
-def cores(data) -> int:
+def cores(data, most: int) -> int:
     """How many threads may share the work on the pytree `data`: one, unless all of it is at hand
-    on the only CPU device, and then as many as this process has cores.
+    on the only CPU device, and then as many as this process has cores, `most` at most.
 
     `NPROC` limits them, as it limits the threads of XLA.
     """
-    leaves = jax.tree.leaves(data)
-    if jax.default_backend() != "cpu" or jax.local_device_count() > 1:
+    if most == 1 or jax.default_backend() != "cpu" or jax.local_device_count() > 1:
         return 1
-    if not all(map(validation.is_concrete, leaves)):
+    if not all(map(validation.is_concrete, jax.tree.leaves(data))):
         return 1
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
     else:
         count = os.cpu_count() or 1
     limit = os.environ.get("NPROC", "")
-    return max(1, min(count, int(limit))) if limit.isdigit() else count
+    count = max(1, min(count, int(limit))) if limit.isdigit() else count
+    return min(count, most)
 
 
 def in_threads(function, arguments) -> list:

@@ -23,7 +23,7 @@ def problems():
 
 
 def solved(problems, count, monkeypatch, **options):
-    monkeypatch.setattr(batch, "cores", lambda data: count)
+    monkeypatch.setattr(batch, "cores", lambda data, most: count)
     return sgep.solve_batch(problems, S, **{"method": METHOD, "chunk": 2} | options)
 
 
@@ -71,14 +71,17 @@ def test_an_error_in_a_thread_is_raised():
 
 
 def test_how_many(problems, monkeypatch):
-    """As many as the process may use, NPROC at most; one under jit and with several devices."""
+    """As many as the process may use, NPROC at most, and no more than there are problems; one under
+    jit and with several devices."""
     monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(6)), raising=False)
-    assert cores.cores(problems) == 6
+    assert cores.cores(problems, 99) == 6 and cores.cores(problems, 5) == 5
     monkeypatch.setenv("NPROC", "4")
-    assert cores.cores(problems) == 4
-    assert jax.eval_shape(lambda problems: jnp.zeros(cores.cores(problems)), problems).shape == (1,)
+    assert cores.cores(problems, 99) == 4
+    assert jax.eval_shape(
+        lambda problems: jnp.zeros(cores.cores(problems, 99)), problems
+    ).shape == (1,)
     monkeypatch.setattr(jax, "local_device_count", lambda: 2)
-    assert cores.cores(problems) == 1
+    assert cores.cores(problems, 99) == 1
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +108,7 @@ def test_no_factorization_is_split_where_others_run_beside_it(large):
 
 
 def test_four_at_once_do_not_wait_for_each_other(large, monkeypatch):
-    monkeypatch.setattr(batch, "cores", lambda data: 4)
+    monkeypatch.setattr(batch, "cores", lambda data, most: 4)
     method = sgep.Multistart(lanes=8, max_steps=100)
     for key in range(3):
         found = sgep.solve_batch(large, 40, method=method, num_starts=8, keys=jax.random.key(key))
