@@ -84,7 +84,7 @@ def cell(problems, s, starts, mesh, repeats):
     method = default_method(n, s)
     share = -(-batch // (cores((problems, keys), batch) if mesh is None else mesh.size))
     chunk = batches.default_chunk(method, n, s, share, jax.default_backend())
-    first = (problems, keys, None), method, 0, share
+    first = (problems, keys, None), method, np.int32(0), share
     _, steps = batches._solve_batch(*first, s, starts, chunk, share)
     loss = int(steps) / int(np.sum(found.num_steps[:share]))
     (slow, slow_cpu), (fast, fast_cpu) = in_turns([loop, together], repeats=repeats)

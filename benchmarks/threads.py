@@ -1,7 +1,7 @@
 """Claim: on a CPU the default is faster with one XLA thread than with a pool of them, which hands
 its many small kernels from thread to thread. `NPROC=1`, set before Python starts, makes it one;
-other cores are better used by other processes, or by a mesh of CPU devices. float64, warm, the best
-of several in each of three processes a setting, which take turns.
+other cores are better used by other processes, or by the threads of `solve_batch`. float64, warm,
+the best of several in each of three processes a setting, which take turns.
 
     python benchmarks/threads.py
     python benchmarks/threads.py --quick    # --output JSON

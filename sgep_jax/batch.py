@@ -59,7 +59,8 @@ def solve_batch(
     - `mesh`: a `jax.sharding.Mesh`: the batch is shared among all its devices, on all hosts
       (`docs/many_hosts.md`). The answers come back whole on each. Without one a CPU's cores share
       it, in threads (outside `jit`; `NPROC=1` in the environment forbids it).
-    - `chunk`: how many problems run side by side on each device; by default as many as pay.
+    - `chunk`: how many problems run side by side on each device, or core; by default as many as
+      pay.
 
     Problem i gets the answer of `solve(problem_i, sparsity, key=key_i)`, up to rounding, whatever
     the rest of the batch, the chunk and the number of devices or cores; with the same chunk, more
@@ -106,16 +107,17 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
         validation.start(start.reshape(-1, size), size, sparsity, method.lower)
     if num_starts is not None:
         validation.count("solve_batch", "num_starts", num_starts, max(own, 1))
+    if chunk is not None:
+        validation.count("solve_batch", "chunk", chunk, 1)
+    if isinstance(method, Whole):  # an eigenproblem each, and no loop
+        return jax.vmap(lambda problem: solve(problem, sparsity, method=method))(problems)
     data = (problems, keys, start)
-    shares = cores(data, batch) if mesh is None else mesh.size
+    shares = cores((data, method), batch) if mesh is None else mesh.size
     share = -(-batch // shares)
     if chunk is None:
         platform = jax.default_backend() if mesh is None else mesh.devices.flat[0].platform
         chunk = default_chunk(method, size, sparsity, share, platform)
-    validation.count("solve_batch", "chunk", chunk, 1)
     static = (sparsity, num_starts, min(int(chunk), share), share)
-    if isinstance(method, Whole):  # an eigenproblem each, and no loop
-        return jax.vmap(lambda problem: solve(problem, sparsity, method=method))(problems)
     if mesh is None:
         return _over_cores(data, method, batch, static)
     data = _spread(data, share * shares, mesh)

@@ -10,19 +10,22 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
+import jax.numpy as jnp
 
 from . import validation
 
 
 def cores(data, most: int) -> int:
     """How many threads may share the work on the pytree `data`: one, unless all of it is at hand
-    on the only CPU device, and then as many as this process has cores, `most` at most.
+    on the only CPU device and nothing is being traced, and then as many as this process has cores,
+    `most` at most.
 
     `NPROC` limits them, as it limits the threads of XLA.
     """
     if most == 1 or jax.default_backend() != "cpu" or jax.local_device_count() > 1:
         return 1
-    if not all(map(validation.is_concrete, jax.tree.leaves(data))):
+    new = jnp.zeros(())  # under jit not even this is concrete
+    if not all(map(_at_hand, (new, *jax.tree.leaves(data)))):
         return 1
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
@@ -31,6 +34,11 @@ def cores(data, most: int) -> int:
     limit = os.environ.get("NPROC", "")
     count = max(1, min(count, int(limit))) if limit.isdigit() else count
     return min(count, most)
+
+
+def _at_hand(leaf) -> bool:
+    """Not traced, and not spread over several hosts."""
+    return validation.is_concrete(leaf) and getattr(leaf, "is_fully_addressable", True)
 
 
 def in_threads(function, arguments) -> list:

@@ -24,9 +24,9 @@ _unsplit = ContextVar("unsplit", default=False)
 
 
 @contextmanager
-def unsplit(flag: bool = True):
-    """What is traced inside may run beside other programs of its kind."""
-    token = _unsplit.set(flag or _unsplit.get())
+def unsplit(flag: bool):
+    """Whether what is traced inside may run beside other programs of its kind."""
+    token = _unsplit.set(flag)
     try:
         yield
     finally:

@@ -29,8 +29,8 @@ def diagonal(M):
 
 
 def put(array, index, value):
-    """`array` with `value` at `index`, one place of its first axis, which may lie beyond its end,
-    or several. Places are found by comparing: on CPU a scatter is a loop, and four kernels."""
+    """`array` with `value` at `index`: one place of its first axis, which may lie beyond its end,
+    or several that get the same."""
     if jnp.ndim(index) == 0:
         here = jnp.arange(array.shape[0], dtype=jnp.int32) == index
     else:
@@ -39,20 +39,32 @@ def put(array, index, value):
     return jnp.where(here, jnp.asarray(value, array.dtype), array)
 
 
-def spread(indices, values, size: int):
+def spread(indices, values, size: int, most: int = 2**17):
     """(n,): the `values` (k,) at these indices, zero elsewhere; of equal indices the first counts,
-    of flags any that is set."""
-    here = indices[:, None] == jnp.arange(size, dtype=indices.dtype)[None, :]
-    if values.dtype == bool:
-        return jnp.any(here & values[:, None], axis=0)
+    of flags any that is set.
+
+    Few places are found by comparing: on CPU a scatter is a loop, and four kernels to compile.
+    Many would cost too much, and k × n of memory.
+    """
     (count,) = indices.shape
-    place = jnp.min(jnp.where(here, jnp.arange(count, dtype=jnp.int32)[:, None], count), axis=0)
+    if count * size > most:
+        if values.dtype == bool:
+            return jnp.zeros(size, bool).at[indices].max(values, mode="promise_in_bounds")
+        number = jnp.arange(count, dtype=jnp.int32)
+        place = jnp.full(size, count, jnp.int32)
+        place = place.at[indices].min(number, mode="promise_in_bounds")
+    else:
+        here = indices[:, None] == jnp.arange(size, dtype=indices.dtype)[None, :]
+        if values.dtype == bool:
+            return jnp.any(here & values[:, None], axis=0)
+        place = jnp.where(here, jnp.arange(count, dtype=jnp.int32)[:, None], count)
+        place = jnp.min(place, axis=0)
     return jnp.where(place < count, take(values, jnp.minimum(place, count - 1)), 0)
 
 
 def order(values):
-    """argsort of a few values, equal ones in their order: all pairs are compared, which compiles
-    to half of a sort."""
+    """argsort of a few values, none of them NaN, equal ones in their order: all pairs are compared,
+    which compiles to half of a sort."""
     place = jnp.arange(values.shape[0], dtype=jnp.int32)
     one, other = values[:, None], values[None, :]
     before = (other < one) | ((other == one) & (place[None, :] < place[:, None]))

@@ -83,7 +83,7 @@ class Problem:
 
 
 def probe(size: int, dtype):
-    """A fixed vector without structure, uniform over [-1, 1): multiples of the golden section."""
+    """A fixed vector, evenly spread over [-1, 1): multiples of the golden section."""
     turns = jnp.arange(1, size + 1, dtype=jnp.uint32) * np.uint32(0x9E3779B9)
     return jax.lax.bitcast_convert_type(turns, jnp.int32).astype(dtype) * 2.0**-31
 

@@ -242,7 +242,7 @@ def promising_columns(problem):
     scale = jnp.where(scale > 0, scale, 1.0)
 
     v = probe(n, problem.dtype)
-    for _ in range(2):  # with one step CCA of a1a needs sixty starts instead of eleven at s = 4
+    for _ in range(2):
         v = v - d * problem.A.matvec(d * v) / scale  # favours the low end of the spectrum
     v = v / jnp.maximum(jnp.sqrt(jnp.sum(v * v)), jnp.finfo(v.dtype).tiny)
     usable = free = positive

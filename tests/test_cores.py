@@ -60,6 +60,15 @@ def test_what_is_set_for_this_thread_alone_holds_for_all_shares(problems, alone,
     assert np.array_equal(alone.support, many.support)
 
 
+def test_a_traced_method_stays_in_this_thread(problems, alone):
+    def objective(tolerance):
+        method = sgep.SwapSearch(tolerance=tolerance, max_steps=50)
+        return sgep.solve_batch(problems, S, method=method, num_starts=20).objective
+
+    many = jax.vmap(objective)(jnp.asarray([1e-10, 1e-9]))
+    np.testing.assert_allclose(many, np.stack([alone.objective] * 2), rtol=1e-9)
+
+
 def test_an_error_in_a_thread_is_raised():
     def fail(number):
         if number == 2:
@@ -80,6 +89,9 @@ def test_how_many(problems, monkeypatch):
     assert jax.eval_shape(
         lambda problems: jnp.zeros(cores.cores(problems, 99)), problems
     ).shape == (1,)
+    inside = []
+    jax.eval_shape(lambda: inside.append(cores.cores(problems, 99)))  # nothing traced but the call
+    assert inside == [1]
     monkeypatch.setattr(jax, "local_device_count", lambda: 2)
     assert cores.cores(problems, 99) == 1
 

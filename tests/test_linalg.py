@@ -44,9 +44,10 @@ def test_spread_and_put(indices):
         raised[indices[place]] |= flags[place]
         marked[indices[place]] = -1.0
     index = np.array(indices, np.int32)
-    spread_out = jax.jit(spread, static_argnums=2)
-    np.testing.assert_array_equal(spread_out(index, values, 7), expected)
-    np.testing.assert_array_equal(spread_out(index, flags, 7), raised)
+    spread_out = jax.jit(spread, static_argnums=(2, 3))
+    for most in (0, 100):  # scattered, and compared
+        np.testing.assert_array_equal(spread_out(index, values, 7, most), expected)
+        np.testing.assert_array_equal(spread_out(index, flags, 7, most), raised)
     np.testing.assert_array_equal(jax.jit(put)(jnp.arange(7.0), index, -1.0), marked)
 
 
