@@ -112,7 +112,8 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
     if isinstance(method, Whole):  # an eigenproblem each, and no loop
         return jax.vmap(lambda problem: solve(problem, sparsity, method=method))(problems)
     data = (problems, keys, start)
-    shares = cores((data, method), batch) if mesh is None else mesh.size
+    few = 1 if size * sparsity > 2**11 else 4  # threads cost as much as a few small problems
+    shares = cores((data, method), batch // few) if mesh is None else mesh.size
     share = -(-batch // shares)
     if chunk is None:
         platform = jax.default_backend() if mesh is None else mesh.devices.flat[0].platform

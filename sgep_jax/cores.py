@@ -22,7 +22,7 @@ def cores(data, most: int) -> int:
 
     `NPROC` limits them, as it limits the threads of XLA.
     """
-    if most == 1 or jax.default_backend() != "cpu" or jax.local_device_count() > 1:
+    if most < 2 or jax.default_backend() != "cpu" or jax.local_device_count() > 1:
         return 1
     new = jnp.zeros(())  # under jit not even this is concrete
     if not all(map(_at_hand, (new, *jax.tree.leaves(data)))):
