@@ -132,11 +132,13 @@ def _over_cores(data, method, batch: int, static) -> Solution:
     """Shares of one size, so that one program serves all: the last may begin within the one before
     it, whose answers then come first."""
     share = static[-1]
+    if share == batch:
+        return _solve_batch(data, method, None, None, *static)[0]
     firsts = [min(first, batch - share) for first in range(0, batch, share)]
     found = in_threads(
         lambda first: _solve_batch(data, method, np.int32(first), share, *static)[0], firsts
     )
-    return found[0] if share == batch else _joined(found, batch)
+    return _joined(found, batch)
 
 
 @partial(jax.jit, static_argnames="batch")
@@ -151,9 +153,9 @@ def _joined(shares, batch: int) -> Solution:
 
 @partial(jax.jit, static_argnames=("sparsity", "num_starts", "chunk", "share"))
 def _solve_batch(data, method, first, count, sparsity, num_starts, chunk, share):
-    """The solutions of `share` problems from `first` on, of which those from `count` on have no
-    meaning, and the steps that the slots spent. If others run beside it, in other threads, the
-    share is not the whole batch."""
+    """The solutions of `share` problems from `first` on (None: 0), of which those from `count` on
+    have no meaning (None: all have), and the steps that the slots spent. If others run beside it,
+    in other threads, the share is not the whole batch."""
     with unsplit(share < data[1].shape[0]):
         return _solve_share(data, method, first, count, sparsity, num_starts, chunk, share)
 
@@ -165,6 +167,7 @@ def _solve_share(data, method, first, count, sparsity, num_starts, chunk, share)
         method = method if num_starts is None else method.exactly(num_starts)
     elif num_starts is not None or data[2] is not None:
         number = num_starts or data[2].shape[1]
+    first, count = 0 if first is None else first, share if count is None else count
     tasks = Tasks(data, method, sparsity, first, number)
     found, steps = run_queue(tasks, share * number, jnp.asarray(count * number, jnp.int32), chunk)
     if not adaptive:
