@@ -156,6 +156,11 @@ def _solve_batch(data, method, first, count, sparsity, num_starts, chunk, share)
     """The solutions of `share` problems from `first` on (None: 0), of which those from `count` on
     have no meaning (None: all have), and the steps that the slots spent. If others run beside it,
     in other threads, the share is not the whole batch."""
+    if data[1].shape[0] == 1:  # no queue, and nothing to copy
+        problem, key, start = jax.tree.map(lambda leaf: leaf.reshape(leaf.shape[1:]), data)
+        options = {"method": method, "key": key, "start": start, "num_starts": num_starts}
+        solution = solve(problem, sparsity, **options)
+        return jax.tree.map(lambda leaf: leaf[None], solution), solution.num_steps
     with unsplit(share < data[1].shape[0]):
         return _solve_share(data, method, first, count, sparsity, num_starts, chunk, share)
 
@@ -208,12 +213,7 @@ class Tasks:
     def data(self, index):
         """Problem, key and starts of task `index`, and which start it is."""
         problem, start = self.first + index // self.number, index % self.number
-        one = self.stack[1].shape[0] == 1  # no copy of the only problem
-
-        def pick(leaf):
-            return leaf.reshape(leaf.shape[1:]) if one else take(leaf, problem)
-
-        return (*jax.tree.map(pick, self.stack), start)
+        return (*jax.tree.map(lambda leaf: take(leaf, problem), self.stack), start)
 
     def __call__(self, data):
         make = Adaptive if isinstance(self.method, Multistart) else Single

@@ -80,9 +80,6 @@ def _in_turn(tasks, total: int):
         state = lax.while_loop(task.unfinished, task.advance, task.begin())
         return task.end(state), task.steps(state)
 
-    if total == 1:  # no loop either
-        result, steps = run(jnp.int32(0))
-        return jax.tree.map(lambda leaf: leaf[None], result), steps
     results, steps = lax.map(run, jnp.arange(total, dtype=jnp.int32))
     return results, jnp.sum(steps, dtype=jnp.int32)
 
