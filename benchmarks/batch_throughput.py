@@ -30,6 +30,7 @@ jax.config.update("jax_enable_x64", True)
 
 import sgep_jax as sgep
 from sgep_jax import batch as batches
+from sgep_jax.batch_arguments import lane_keys
 from sgep_jax.cores import cores
 from sgep_jax.solve import default_method
 
@@ -65,7 +66,7 @@ def cell(problems, s, starts, mesh, repeats):
     """The values, and seconds per problem of both, the ratios, and the loss of waiting."""
     batch, n, _ = problems.A.shape
     apart = [jax.tree.map(lambda leaf, i=i: leaf[i], problems) for i in range(min(batch, LOOPED))]
-    keys = batches.lane_keys(None, batch)
+    keys = lane_keys(None, batch)
     single = list(keys[: len(apart)])
 
     def loop():

@@ -15,14 +15,20 @@ import numpy as np
 from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec
 
-from . import loop, validation
+from . import validation
+from .batch_arguments import (
+    check_batch,
+    check_own_starts,
+    lane_keys,
+    lane_sparsities,
+    lane_starts,
+)
+from .batch_tasks import BatchTasks
 from .cores import cores, in_threads
 from .decomposition import Decomposition
 from .factorizations import unsplit
-from .linalg import take
 from .multistart import Multistart
 from .padding import pad, unpad
-from .restarts import Starts
 from .sharded import everywhere, to_mesh
 from .solution import Solution
 from .solve import (
@@ -32,9 +38,7 @@ from .solve import (
     keeps_rules,
     multistart_for,
     solve,
-    start_point,
 )
-from .start import Fresh
 from .whole import Whole
 from .work_queue import run_queue
 
@@ -80,7 +84,7 @@ def solve_batch(
     options = {"method": method, "num_starts": num_starts, "mesh": mesh, "chunk": chunk}
     if np.ndim(sparsity) == 0:
         return _one_sparsity(problems, sparsity, keys, start, **options)
-    return _own_sparsities(problems, _sparsities(sparsity, batch, size), keys, start, **options)
+    return _own_sparsities(problems, lane_sparsities(sparsity, batch, size), keys, start, **options)
 
 
 def default_chunk(method, size: int, sparsity: int, batch: int, platform: str) -> int:
@@ -173,7 +177,7 @@ def _solve_share(data, method, first, count, sparsity, num_starts, chunk, share)
     elif num_starts is not None or data[2] is not None:
         number = num_starts or data[2].shape[1]
     first, count = 0 if first is None else first, share if count is None else count
-    tasks = Tasks(data, method, sparsity, first, number)
+    tasks = BatchTasks(data, method, sparsity, first, number)
     found, steps = run_queue(tasks, share * number, jnp.asarray(count * number, jnp.int32), chunk)
     if not adaptive:
         found = jax.tree.map(lambda leaf: leaf.reshape(share, number, *leaf.shape[1:]), found)
@@ -203,78 +207,13 @@ def _solve_sharded(data, method, count, sparsity, num_starts, chunk, share, mesh
     )(data, method, count)  # fmt: skip
 
 
-class Tasks:
-    """What both kinds of task are made from; `number` tasks for each problem from `first` on."""
-
-    def __init__(self, data, method, sparsity: int, first, number: int = 1):
-        self.stack, self.method, self.sparsity = data, method, sparsity
-        self.first, self.number = first, number
-
-    def data(self, index):
-        """Problem, key and starts of task `index`, and which start it is."""
-        problem, start = self.first + index // self.number, index % self.number
-        return (*jax.tree.map(lambda leaf: take(leaf, problem), self.stack), start)
-
-    def __call__(self, data):
-        make = Adaptive if isinstance(self.method, Multistart) else Single
-        return make(self.method, self.sparsity, *data)
-
-
-class Adaptive:
-    """A `Multistart` of one problem; it advances by rounds."""
-
-    def __init__(self, method, sparsity, problem, key, given, _):
-        self.method, self.sparsity, self.problem, self.key = method, sparsity, problem, key
-        self.starts = Starts(problem, sparsity, given, key)
-
-    def begin(self):
-        return self.method.begin(self.problem, self.sparsity)
-
-    def unfinished(self, search):
-        return self.method.unfinished(search)
-
-    def advance(self, search):
-        return self.method.round(self.problem, self.starts, search)
-
-    def steps(self, search):
-        return search.steps
-
-    def end(self, search):
-        return self.method.end(self.problem, search, self.key)
-
-
-class Single:
-    """One start of any other method; it advances by steps."""
-
-    def __init__(self, method, sparsity, problem, key, given, start):
-        self.method, self.problem = method, problem
-        fresh = Fresh(problem, sparsity, given, method.lower)
-        self.point, self.key = start_point(fresh, method, key, start)
-
-    def begin(self):
-        state = self.method.init(self.problem, self.point, self.key)
-        return loop.begin(self.method, self.problem, self.point, state)
-
-    def unfinished(self, run):
-        return loop.unfinished(self.method, run)
-
-    def advance(self, run):
-        return loop.advance(self.method, self.problem, self.key, run)
-
-    def steps(self, run):
-        return run.step
-
-    def end(self, run):
-        return loop.end(self.method, self.problem, run)
-
-
 def _own_sparsities(problems, sparsities, keys, start, *, method, **options) -> Solution:
     """One program with the sparsity traced, up to the largest (`padding.py`)."""
     size, most = problems.size, int(max(sparsities))
     method = multistart_for(size, most) if method is None else method
     _exchanges(method)
     if start is not None:
-        _own_starts(start, sparsities, method.lower)
+        check_own_starts(start, sparsities, method.lower)
         start = jnp.pad(start, ((0, 0), (0, 0), (0, most)))
     padded = jax.vmap(partial(pad, most=most))(problems, sparsities)
     solution = _one_sparsity(padded, most, keys, start, method=method, **options)
@@ -292,65 +231,6 @@ def _spread(data, total: int, mesh):
         return to_mesh(leaf, sharding)
 
     return jax.tree.map(spread, data)
-
-
-def check_batch(problems):
-    """n and the number of problems."""
-    leaves = jax.tree.leaves(problems)
-    counts = {leaf.shape[0] if leaf.ndim else 0 for leaf in leaves}
-    shape = getattr(getattr(problems, "A", None), "shape", None)
-    if len(shape or ()) != 3 or len(counts) != 1 or 0 in counts:
-        raise ValueError(
-            f"problems must be a batch of at least one pencil, but it is a "
-            f"{type(problems).__name__} whose A has shape {shape}. Make one with "
-            f"jax.vmap(Problem)(As, Cs), As of shape (batch, n, n); for one problem use solve."
-        )
-    return problems.size, counts.pop()
-
-
-def lane_keys(keys, batch: int):
-    keys = jax.random.key(0) if keys is None else keys
-    kind = getattr(keys, "dtype", type(keys).__name__)
-    if not (isinstance(keys, jax.Array) and jnp.issubdtype(kind, jax.dtypes.prng_key)):
-        raise TypeError(
-            f"keys must be made by jax.random.key or jax.random.split, but they are {kind}. "
-            f"Wrap old ones with jax.random.wrap_key_data."
-        )
-    if keys.shape == ():
-        return jax.vmap(partial(jax.random.fold_in, keys))(jnp.arange(batch, dtype=jnp.uint32))
-    if keys.shape != (batch,):
-        raise ValueError(
-            f"keys must be one key, or one for each of the {batch} problems, but their shape is "
-            f"{keys.shape}. Use jax.random.split(key, {batch})."
-        )
-    return keys
-
-
-def lane_starts(start, batch: int, size: int, dtype):
-    """(batch, number, n)."""
-    shape = np.shape(start)
-    if len(shape) not in (2, 3) or shape[0] != batch or shape[-1] != size:
-        raise ValueError(
-            f"start must have shape (batch, n) = ({batch}, {size}), or (batch, number, n), but "
-            f"its shape is {shape}."
-        )
-    start = jnp.asarray(start, dtype)
-    return start[:, None] if len(shape) == 2 else start
-
-
-def _sparsities(values, batch: int, size: int) -> np.ndarray:
-    if np.shape(values) != (batch,):
-        raise ValueError(
-            f"sparsity must be one integer, or one for each of the {batch} problems, but its "
-            f"shape is {np.shape(values)}."
-        )
-    return np.array([validation.sparsity(value, size) for value in values], np.int32)
-
-
-def _own_starts(start, sparsities, lower):
-    """Each problem's starts against its own sparsity."""
-    for lane, sparsity in zip(start, sparsities, strict=True):
-        validation.start(lane, start.shape[-1], int(sparsity), lower)
 
 
 def _exchanges(method):

@@ -25,7 +25,8 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from . import validation
-from .batch import check_batch, lane_keys, lane_starts, solve_batch
+from .batch import solve_batch
+from .batch_arguments import check_batch, lane_keys, lane_starts
 from .solution import Solution, Status
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Solution))

@@ -14,6 +14,7 @@ from test_batch import BATCH, KEY, METHOD, S, pencils
 
 import sgep_jax as sgep
 from sgep_jax import batch, sharded
+from sgep_jax.batch_arguments import lane_keys
 
 COLLECTIVE = re.compile(r"all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter")
 FIELDS = ("x", "objective", "support", "status", "num_steps", "history")
@@ -53,7 +54,7 @@ def a_batch(As, Cs, alone):
         found = sgep.solve_batch(problems, S, mesh=mesh, method=METHOD, keys=KEY, chunk=3)
         for name in FIELDS:
             assert np.array_equal(alone[name], getattr(found, name)), (mesh, name)
-    data = batch._spread((problems, batch.lane_keys(KEY, BATCH), None), 12, mesh)
+    data = batch._spread((problems, lane_keys(KEY, BATCH), None), 12, mesh)
     method, count = sharded.everywhere((METHOD, np.int32(BATCH)), mesh)
     compiled = batch._solve_sharded.lower(data, method, count, S, None, 3, 3, mesh).compile()
     assert not COLLECTIVE.search(compiled.as_text()), "solve_batch: a collective"

@@ -9,7 +9,7 @@ from jax import export
 from test_batch import BATCH, KEY, METHOD, S, batch, pencils
 
 import sgep_jax as sgep
-from sgep_jax.batch import lane_keys
+from sgep_jax.batch_arguments import lane_keys
 
 LOADER = """
 import sys
