@@ -9,8 +9,8 @@ from .baselines.rayleigh_flow import TruncatedRayleighFlow
 from .baselines.truncated_power import TruncatedPower
 from .batch import solve_batch
 from .columns import shard_columns
+from .components import Components, solve_components
 from .decomposition import Decomposition
-from .deflation import Components, solve_components
 from .long_runs import solve_long
 from .multistart import Multistart
 from .optimality import block_optimality

@@ -21,7 +21,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .deflation import apply, rayleigh_quotients
+from .components import rayleigh_quotients
+from .deflation import apply
 from .linalg import product
 
 

@@ -262,7 +262,7 @@ def test_jit_vmap_and_gradient():
 def test_one_compilation_for_all_components_and_solve():
     problem = PENCILS["pca"]
     sgep.solve(problem, 5, method=EXHAUSTIVE)
-    program = sgep.deflation.solve.__globals__["_solve"]
+    program = sgep.components.solve.__globals__["_solve"]
     before = program._cache_size()
     solve_components(problem, 5, 3, method=EXHAUSTIVE)
     solve_components(problem, 5, 2, deflation="schur", ceiling=1.0, method=EXHAUSTIVE)

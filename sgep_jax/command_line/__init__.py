@@ -15,8 +15,8 @@ import jax
 import numpy as np
 
 from .. import datasets, plot
+from ..components import solve_components
 from ..decomposition import Decomposition
-from ..deflation import solve_components
 from ..problem import Problem
 from ..solution import SolveError
 from ..solve import solve

@@ -9,7 +9,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import validation
-from ..deflation import DEFLATIONS, solve_components
+from ..components import solve_components
+from ..deflation import DEFLATIONS
 from ..held_out import moments
 from ..solution import Status
 from ..solve import solve
