@@ -232,6 +232,10 @@ def test_bad_tables(tmp_path, say, columns, arguments, message):
         (["cca", "TABLE", "TABLE", "TABLE"], "one file or two, but 3"),
         (["cca", "TABLE", "TABLE", "--views", "2"], "--views is for one file"),
         (["pca", "TABLE", "--delimiter", "::"], "must be one character"),
+        (["fda", "--label", "kind"], "--label is about a file, but none is given"),
+        (["cca", "--views", "a:b"], "--views is about a file, but none is given"),
+        (["pca", "--drop", "a"], "--drop is about a file, but none is given"),
+        (["pca", "--no-header"], "--header is about a file, but none is given"),
     ],
 )
 def test_usage_errors(table, capsys, arguments, message):

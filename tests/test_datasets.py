@@ -109,6 +109,7 @@ def test_rows_with_missing_values_can_be_dropped(write):
         ("a,b\n1,2\n", {"drop": ["a", "b"]}, "none is left"),
         ("a,b\n1,\n", {"label": "b"}, "must not miss labels, but line 2"),
         ("a,b\n1,\n", {"drop_missing": True}, "every row misses"),
+        ('a,b\n1,"' + "2\n" * 100_000, {}, "no row of fields.*Check its quotes"),
     ],
 )
 def test_bad_tables(write, text, options, message):

@@ -21,7 +21,7 @@ from ..problem import Problem
 from ..solution import SolveError
 from ..solve import solve
 from . import jobs
-from .arguments import parser, usage_error
+from .arguments import check_without_data, parser, usage_error
 from .report import draw, figures, text, write
 
 
@@ -55,6 +55,8 @@ def example() -> int:
 def run(options):
     if options.plot is not None:
         plot.require_matplotlib()
+    if not options.data:
+        check_without_data(options)
     job = {"pca": jobs.pca, "fda": jobs.fda, "cca": jobs.cca}[options.kind](options)
     each = sparsities(options, job)
     constraints = {}

@@ -30,7 +30,8 @@ def parser() -> argparse.ArgumentParser:
     cca = kinds.add_parser("cca", help="the highest correlation", description=TEXTS["cca"])
     for kind in (pca, fda, cca):
         files = "?" if kind is not cca else "*"
-        kind.add_argument("data", nargs=files, help="a CSV file; without it, built-in data")
+        what = "a CSV file" if kind is not cca else "a CSV file, or two"
+        kind.add_argument("data", nargs=files, help=f"{what}; without, built-in data")
         _common(kind)
     fda.add_argument("--label", metavar="COLUMN", help="name or number (from 0) of the classes")
     cca.add_argument(
@@ -118,6 +119,20 @@ def _path(endings, text) -> Path:
     if not path.parent.is_dir():
         raise argparse.ArgumentTypeError(f"there is no folder {path.parent}")
     return path
+
+
+def check_without_data(options):
+    """The built-in data have nothing that these could be about: a file was forgotten."""
+    given = {
+        "--label": getattr(options, "label", None) is not None,
+        "--views": getattr(options, "views", None) is not None,
+        "--drop": options.drop,
+        "--drop-missing": options.drop_missing,
+        "--header": options.header is not None,
+        "--delimiter": options.delimiter is not None,
+    }
+    for name in (name for name, present in given.items() if present):
+        usage_error(f"{name} is about a file, but none is given: name it after {options.kind}")
 
 
 def usage_error(message):

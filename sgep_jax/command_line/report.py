@@ -98,13 +98,18 @@ def write(path, kind: str, job, found, numbers):
         {
             "variables": [job.names[i] for i in _order(job, found, k)],
             "loadings": [float(x[k, i]) for i in _order(job, found, k)],
-            "objective": float(found.objective[k]),
+            "objective": _number(found.objective[k]),
             "status": Status(int(found.status[k])).name,
         }
         for k in range(len(x))
     ]
     content = {"kind": kind, "data": job.title, "components": components, **numbers}
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def _number(value):
+    """For JSON, which has no infinity: None where there is no answer."""
+    return float(value) if np.isfinite(value) else None
 
 
 def draw(path, kind: str, job, found):

@@ -90,10 +90,15 @@ def _read_rows(path, delimiter):
     delimiter = max(",;\t", key=first.count) if delimiter is None else delimiter
     reader = csv.reader(text.splitlines(keepends=True), delimiter=delimiter, skipinitialspace=True)
     lines, rows = [], []
-    for row in reader:
-        if any(field.strip() for field in row):
-            lines.append(reader.line_num)
-            rows.append(row)
+    try:
+        for row in reader:
+            if any(field.strip() for field in row):
+                lines.append(reader.line_num)
+                rows.append(row)
+    except csv.Error as error:  # a quote that is never closed, say
+        raise ValueError(
+            f"{path}: line {reader.line_num} is no row of fields ({error}). Check its quotes."
+        ) from None
     return lines, rows
 
 
