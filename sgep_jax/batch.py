@@ -35,6 +35,7 @@ from .solve import (
     as_solution,
     best_ending,
     default_method,
+    examines_all,
     keeps_rules,
     multistart_for,
     solve,
@@ -67,10 +68,10 @@ def solve_batch(
       pay.
 
     Problem i gets the answer of `solve(problem_i, sparsity, key=key_i)`, up to rounding, whatever
-    the rest of the batch, the chunk and the number of devices or cores; with the same chunk, more
-    devices give the same to the last bit. A problem that fails says so in its status and leaves the
-    others alone. With a sparsity for each, the random numbers are others than those of `solve`,
-    and the method must be one that keeps to groups.
+    the rest of the batch, the chunk and the number of devices or cores; to the last bit where as
+    many run side by side, and more than one on each device. A problem that fails says so in its
+    status and leaves the others alone. With a sparsity for each, the random numbers are others than
+    those of `solve`, and the method must be one that keeps to groups.
 
     ```python
     batch = solve_batch(jax.vmap(Problem)(As), 5)
@@ -106,6 +107,7 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
     size, batch = problems.size, keys.shape[0]
     sparsity = validation.sparsity(sparsity, size)
     method = default_method(size, sparsity) if method is None else method
+    validation.method(method)
     own = 0 if start is None else start.shape[1]
     if start is not None:
         validation.start(start.reshape(-1, size), size, sparsity, method.lower)
@@ -114,7 +116,10 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
     if chunk is not None:
         validation.count("solve_batch", "chunk", chunk, 1)
     if isinstance(method, Whole):  # an eigenproblem each, and no loop
-        return jax.vmap(lambda problem: solve(problem, sparsity, method=method))(problems)
+        solution = jax.vmap(lambda problem: solve(problem, sparsity, method=method))(problems)
+        return solution if mesh is None else _whole_on_each(solution, mesh)
+    if examines_all(method, size, sparsity):
+        start, num_starts = None if start is None else start[:, :1], None
     data = (problems, keys, start)
     few = 1 if size * sparsity > 2**11 else 4  # threads cost as much as a few small problems
     shares = cores((data, method), batch // few) if mesh is None else mesh.size
@@ -128,8 +133,11 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
     data = _spread(data, share * shares, mesh)
     method, count = everywhere((method, np.int32(batch)), mesh)
     solution, _ = _solve_sharded(data, method, count, *static, mesh)
-    solution = jax.device_put(solution, NamedSharding(mesh, PartitionSpec()))
-    return jax.tree.map(lambda leaf: leaf[:batch], solution)
+    return jax.tree.map(lambda leaf: leaf[:batch], _whole_on_each(solution, mesh))
+
+
+def _whole_on_each(solution, mesh):
+    return jax.device_put(solution, NamedSharding(mesh, PartitionSpec()))
 
 
 def _over_cores(data, method, batch: int, static) -> Solution:

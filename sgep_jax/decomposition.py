@@ -204,11 +204,17 @@ class Decomposition:
             return point
         return polish_nonnegative(problem, point) if self.lower == 0 else polish(problem, point)
 
+    def examines_all(self, n: int, s: int) -> bool:
+        """Whether one block holds all supports."""
+        total = working_set.sizes(n, s, self.random, self.swap).total
+        return self.rest == "free" and total == n
+
     def _ending(self, size, n: int) -> Status:
         """What has been shown when the search stops."""
         if self.rest == "free" and size.total == n:
             return Status.OPTIMAL
-        return Status.BLOCK_OPTIMAL if self.scores == "corrective" else Status.CONVERGED
+        exchanged = self.scores == "corrective" and size.swap_in > 0  # else none was looked at
+        return Status.BLOCK_OPTIMAL if exchanged else Status.CONVERGED
 
     def _scores(self, problem, point: Point, scale):
         """(s, n): the change of the objective by each exchange, exactly or as estimated."""

@@ -74,9 +74,10 @@ class Search(NamedTuple):
 )
 @dataclasses.dataclass(frozen=True)
 class Multistart:
-    """The default: an adaptive multistart of a `SwapSearch`; see the top of `multistart.py`.
+    """An adaptive multistart of a `SwapSearch`; see the top of `multistart.py`. The default is one
+    whose `lanes`, `patience` and `max_steps` suit the size of the problem.
 
-    - `local`: the local search.
+    - `local`: the local search; of its limits only the `tolerance` counts here.
     - `refine`: what goes on from the best point, such as `Decomposition(subproblem="inertia",
       rest="free", scores="corrective", tolerance=0.0, window=10)`.
     - `lanes`: local searches that advance side by side.
@@ -99,6 +100,8 @@ class Multistart:
     def __post_init__(self):
         for field in ("lanes", "elite", "max_steps"):
             validation.count("Multistart", field, getattr(self, field), 1)
+        for field in ("confirmations", "patience", "max_starts"):
+            validation.positive("Multistart", field, getattr(self, field))
 
     def exactly(self, number: int) -> "Multistart":
         """A given number of starts, in half as many lanes: fewer wait for the last."""

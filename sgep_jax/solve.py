@@ -41,7 +41,7 @@ def solve(
     - `problem`: a `Problem`.
     - `sparsity`: s, an integer from 1 to n; with `groups`, one integer for each group.
     - `method`: how to search. By default all supports where they are few (status OPTIMAL), and
-      otherwise `Multistart()`, which decides by itself how many starts the problem needs.
+      otherwise a `Multistart`, which decides by itself how many starts the problem needs.
     - `key`: a `jax.random.key`; without one, key 0. The same key gives the same answer.
     - `start`: a point (n,), or several (number, n), of at most s nonzeros each.
     - `num_starts`: how many starts to run; those beyond `start` are greedy from columns, then
@@ -62,20 +62,25 @@ def solve(
     validation.problem(problem)
     sparsity, rules = make_rules(problem.size, sparsity, groups, forced, forbidden)
     method = default_method(problem.size, sparsity) if method is None else method
+    validation.method(method)
     if rules is not None:
         keeps_rules(method)
         problem = problem.restricted(rules)
     key = jax.random.key(0) if key is None else key
+    validation.key(key)
     if start is not None:
         start = start if isinstance(start, jax.Array) else np.asarray(start)
         validation.start(start, problem.size, sparsity, method.lower)
         if rules is not None and validation.is_concrete(start):
             check_start(np.atleast_2d(start), rules)
-        start = jnp.atleast_2d(jnp.asarray(start, problem.dtype))
+        numpy = jnp if isinstance(start, jax.Array) else np  # jit hands it to the device by itself
+        start = numpy.atleast_2d(numpy.asarray(start, problem.dtype))
     own = 0 if start is None else start.shape[0]
     if num_starts is not None:
         validation.count("solve", "num_starts", num_starts, max(own, 1))
         num_starts = int(num_starts)
+    if examines_all(method, problem.size, sparsity):
+        start, num_starts = None if start is None else start[:1], None
     return _solve(problem, method, key, start, sparsity, num_starts)
 
 
@@ -88,6 +93,13 @@ def keeps_rules(method):
             f"groups, forced and forbidden need a method that exchanges variables (the default, "
             f"SwapSearch, a stratified Decomposition, Exhaustive), but it is {method}."
         )
+
+
+def examines_all(method, size: int, sparsity: int) -> bool:
+    """Whether all supports are looked at, so that every start would lead to the same answer."""
+    if isinstance(method, Decomposition):
+        return method.examines_all(size, sparsity)
+    return isinstance(method, Exhaustive)
 
 
 def default_method(size: int, sparsity: int):

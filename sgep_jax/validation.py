@@ -119,6 +119,26 @@ def problem(value):
         )
 
 
+def method(value):
+    """One of the methods, made with its arguments."""
+    parts = hasattr(value, "search") or hasattr(value, "step")
+    if isinstance(value, type) or not (parts and hasattr(value, "lower")):
+        raise TypeError(
+            f"method must be a method such as SwapSearch() or Decomposition(random=6, swap=6), but "
+            f"it is {value!r}. Leave it out for the default."
+        )
+
+
+def key(value):
+    """One typed key."""
+    typed = isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+    if not typed or value.shape != ():
+        raise TypeError(
+            f"key must be one key made by jax.random.key(number), but it is {value!r}. "
+            f"Wrap an old one with jax.random.wrap_key_data."
+        )
+
+
 def sparsity(value, size: int) -> int:
     """An integer from 1 to n."""
     try:
@@ -187,6 +207,12 @@ def count(owner, name, value, least: int):
         raise TypeError(f"{owner}({name}=...) must be an integer, but it is {value!r}.")
     if value < least:
         raise ValueError(f"{owner}({name}=...) must be at least {least}, but it is {value}.")
+
+
+def positive(owner, name, value):
+    """A number ≥ 1; tracers pass."""
+    if isinstance(value, numbers.Real) and not value >= 1:
+        raise ValueError(f"{owner}({name}=...) must be at least 1, but it is {value!r}.")
 
 
 def non_negative(owner, name, value):

@@ -54,6 +54,8 @@ def a_batch(As, Cs, alone):
         found = sgep.solve_batch(problems, S, mesh=mesh, method=METHOD, keys=KEY, chunk=3)
         for name in FIELDS:
             assert np.array_equal(alone[name], getattr(found, name)), (mesh, name)
+    whole = sgep.solve_batch(problems, As.shape[-1], mesh=mesh)  # an eigenproblem each
+    assert all(leaf.sharding.is_fully_replicated for leaf in jax.tree.leaves(whole))
     data = batch._spread((problems, lane_keys(KEY, BATCH), None), 12, mesh)
     method, count = sharded.everywhere((METHOD, np.int32(BATCH)), mesh)
     compiled = batch._solve_sharded.lower(data, method, count, S, None, 3, 3, mesh).compile()

@@ -194,6 +194,32 @@ def test_singular_denominator_and_small_blocks():
         assert float(solution.objective) >= best - 1e-9 * abs(best)
 
 
+@pytest.mark.parametrize(("swap", "status"), [(0, "CONVERGED"), (4, "BLOCK_OPTIMAL")])
+def test_block_optimal_only_where_exchanges_were_looked_at(swap, status):
+    A = symmetric(np.random.default_rng(3), 12)
+    method = sgep.Decomposition(
+        random=4, swap=swap, subproblem="inertia", rest="free", scores="corrective", window=5
+    )
+    solution = sgep.solve(sgep.Problem(A), 4, method=method)
+    assert sgep.Status(int(solution.status)).name == status
+
+
+def test_one_search_of_all_supports_is_enough():
+    """Whatever starts are asked for, of one problem and of a batch."""
+    rng = np.random.default_rng(3)
+    As = np.stack([symmetric(rng, 7) for _ in range(2)])
+    starts = np.eye(7)[:3]
+    for method in (None, sgep.Exhaustive()):
+        for options in ({"num_starts": 5}, {"start": starts}):
+            found = sgep.solve(sgep.Problem(As[0]), 3, method=method, **options)
+            assert found.status == sgep.Status.OPTIMAL and found.num_starts == 1
+    batch = sgep.solve_batch(
+        jax.vmap(sgep.Problem)(As), 3, start=np.stack([starts] * 2), num_starts=4
+    )
+    assert list(batch.num_starts) == [1, 1]
+    assert batch.objective[0] == pytest.approx(float(found.objective), rel=1e-12)
+
+
 def test_large_blocks_have_bounded_memory():
     """k = 16: 12,870 candidate supports, in chunks."""
     method = sgep.Decomposition(random=8, swap=8, max_steps=1)

@@ -68,6 +68,10 @@ def test_matrices(A, C, error, message):
         ({"num_starts": 0}, ValueError, r"num_starts=...\) must be at least 1, but it is 0"),
         ({"num_starts": 2.5}, TypeError, r"num_starts=...\) must be an integer"),
         ({"start": np.eye(3), "num_starts": 2}, ValueError, r"num_starts.*at least 3"),
+        ({"method": sgep.SwapSearch}, TypeError, r"method must be a method such as SwapSearch\(\)"),
+        ({"method": "swap"}, TypeError, r"method must be a method.*'swap'.*for the default"),
+        ({"key": 0}, TypeError, r"key must be one key made by jax.random.key.*it is 0"),
+        ({"key": np.zeros(2, np.uint32)}, TypeError, r"Wrap an old one with jax.random.wrap_key"),
     ],
 )
 def test_arguments_of_solve(arguments, error, message):
@@ -116,6 +120,12 @@ def test_problem_of_solve():
 def test_arguments_of_decomposition(arguments, error, message):
     with pytest.raises(error, match=message):
         sgep.Decomposition(**arguments)
+
+
+@pytest.mark.parametrize("field", ["confirmations", "patience", "max_starts", "lanes", "max_steps"])
+def test_numbers_of_multistart(field):
+    with pytest.raises(ValueError, match=rf"Multistart\({field}=...\) must be at least 1.*0"):
+        sgep.Multistart(**{field: 0})
 
 
 def test_exhaustive_refuses_too_many_supports():
