@@ -85,7 +85,7 @@ def panel(axis, cell):
     y = [height(row["objective"]) for row in rows.values()]
     low, high = min(x.min(), np.log10(times.min())) - 0.2, max(x.max(), np.log10(times.max())) + 1
     bottom, top = -3.3, max(*y, heights.max()) + 0.45
-    wide, tall = (high - low) / 62, (top - bottom) / 17
+    wide, tall = (high - low) / 54, (top - bottom) / 17
     flat = np.log10(times), np.log10(np.append(times[1:], times[-1])), heights
     texts = place(names, x, y, wide, tall, flat)
     for label, name, at, value, text in zip(rows, names, x, y, texts, strict=True):

@@ -88,7 +88,8 @@ class Solution:
     - `objective` (): x'Ax / x'Cx; inf where no answer exists.
     - `support` (s,): sorted indices. A loading on it may be zero.
     - `status` (): a `Status`, as int32.
-    - `num_steps` (): steps taken, by the best start.
+    - `num_steps` (): steps taken, by the best start; by all together where starts run side by side
+      (`Multistart`).
     - `history` (max_steps + 1,): objective after each step, padded with the last value. The final
       polish may lower the objective once more.
     - `num_starts` (): how many starts were run.

@@ -49,7 +49,7 @@ class Choice(NamedTuple):
 @dataclasses.dataclass(frozen=True)
 class SwapSearch:
     """Drop one variable, add another, re-optimise all loadings; take the most promising exchange
-    (`corrective.py`) until no exchange improves by more than `tolerance`, relative.
+    (`corrective.py`) until none is estimated to improve by more than `tolerance`, relative.
 
     The objective falls strictly over finitely many supports, so it ends, with SWAP_OPTIMAL.
     An exchange that scores as an improvement is solved exactly before it is taken; should
