@@ -64,8 +64,8 @@ def solve_batch(
     - `mesh`: a `jax.sharding.Mesh`: the batch is shared among all its devices, on all hosts
       (`docs/many_hosts.md`). The answers come back whole on each. Without one a CPU's cores share
       it, in threads (outside `jit`; `NPROC=1` in the environment forbids it).
-    - `chunk`: how many problems run side by side on each device, or core; by default as many as
-      pay.
+    - `chunk`: how many problems (of methods that run one start at a time: starts) are side by side
+      on each device, or core; by default as many as pay.
 
     Problem i gets the answer of `solve(problem_i, sparsity, key=key_i)`, up to rounding, whatever
     the rest of the batch, the chunk and the number of devices or cores; to the last bit where as
@@ -89,7 +89,7 @@ def solve_batch(
 
 
 def default_chunk(method, size: int, sparsity: int, batch: int, platform: str) -> int:
-    """How many problems pay to run side by side.
+    """How many tasks of a batch pay to run side by side: problems, or their starts.
 
     On a CPU until their arrays outgrow the cache, and only if most slots are refilled many times;
     other devices want as much at once as fits: 2²⁵ elements are a few gigabytes in all.
@@ -119,15 +119,16 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
         solution = jax.vmap(lambda problem: solve(problem, sparsity, method=method))(problems)
         return solution if mesh is None else _whole_on_each(solution, mesh)
     if examines_all(method, size, sparsity):
-        start, num_starts = None if start is None else start[:, :1], None
+        start, num_starts, own = None if start is None else start[:, :1], None, min(own, 1)
     data = (problems, keys, start)
     few = 1 if size * sparsity > 2**11 else 4  # threads cost as much as a few small problems
     shares = cores((data, method), batch // few) if mesh is None else mesh.size
     share = -(-batch // shares)
+    tasks = share if isinstance(method, Multistart) else share * (num_starts or max(own, 1))
     if chunk is None:
         platform = jax.default_backend() if mesh is None else mesh.devices.flat[0].platform
-        chunk = default_chunk(method, size, sparsity, share, platform)
-    static = (sparsity, num_starts, min(int(chunk), share), share)
+        chunk = default_chunk(method, size, sparsity, tasks, platform)
+    static = (sparsity, num_starts, min(int(chunk), tasks), share)
     if mesh is None:
         return _over_cores(data, method, batch, static)
     data = _spread(data, share * shares, mesh)

@@ -36,7 +36,7 @@ def run_queue(tasks, total: int, count, width: int):
     (total, …), of no meaning from `count` on, and the number of steps that the slots spent.
     """
     if width == 1:  # one after another: no slots, nothing to freeze
-        return _in_turn(tasks, total)
+        return _in_turn(tasks, total, count)
     quota = max(1, width // 4)
     state, result = jax.eval_shape(partial(_shapes, tasks), jnp.int32(0))
     first = jnp.arange(width, dtype=jnp.int32) + 0 * count
@@ -74,10 +74,12 @@ def run_queue(tasks, total: int, count, width: int):
     return queue.results, queue.steps
 
 
-def _in_turn(tasks, total: int):
+def _in_turn(tasks, total: int, count):
     def run(number):
         task = tasks(tasks.data(number))
-        state = lax.while_loop(task.unfinished, task.advance, task.begin())
+        state = lax.while_loop(
+            lambda state: (number < count) & task.unfinished(state), task.advance, task.begin()
+        )
         return task.end(state), task.steps(state)
 
     results, steps = lax.map(run, jnp.arange(total, dtype=jnp.int32))

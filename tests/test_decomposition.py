@@ -213,9 +213,8 @@ def test_one_search_of_all_supports_is_enough():
         for options in ({"num_starts": 5}, {"start": starts}):
             found = sgep.solve(sgep.Problem(As[0]), 3, method=method, **options)
             assert found.status == sgep.Status.OPTIMAL and found.num_starts == 1
-    batch = sgep.solve_batch(
-        jax.vmap(sgep.Problem)(As), 3, start=np.stack([starts] * 2), num_starts=4
-    )
+    problems, starts = jax.vmap(sgep.Problem)(As), np.stack([starts] * 2)
+    batch = sgep.solve_batch(problems, 3, start=starts, num_starts=4, chunk=4)
     assert list(batch.num_starts) == [1, 1]
     assert batch.objective[0] == pytest.approx(float(found.objective), rel=1e-12)
 
