@@ -54,15 +54,17 @@ def draw_convergence(panels, path):
 
 
 def draw_against_s(panels, path, value, label, floor=0.0, **axes_of):
-    """`value` of each method against s: a row for each kind, a column for each set."""
+    """`value` of each method against s: a row for each kind, a column for each set (one set: a
+    column for each kind)."""
     sets = list(dict.fromkeys(cell["set"] for cell in panels))
     kinds = list(dict.fromkeys(cell["kind"] for cell in panels))
-    size = (2.9 * len(sets) + 1.6, 2.6 * len(kinds))
-    drawing, axes = results.figure(len(kinds), len(sets), size)
+    down, across = (1, len(kinds)) if len(sets) == 1 else (len(kinds), len(sets))
+    size = (2.9 * across + 1.6, 2.6 * down)
+    drawing, axes = results.figure(down, across, size)
     colors, lines = dict(zip(methods.METHODS, results.COLORS, strict=False)), {}
-    for down, kind in enumerate(kinds):
-        for across, name in enumerate(sets):
-            axis = axes[down][across]
+    for row, kind in enumerate(kinds):
+        for column, name in enumerate(sets):
+            axis = axes.reshape(len(kinds), len(sets))[row][column]
             cells = [cell for cell in panels if (cell["set"], cell["kind"]) == (name, kind)]
             for method in reversed(methods.METHODS):  # the default on top
                 rows = [(cell["s"], cell["rows"].get(method, {})) for cell in cells]
