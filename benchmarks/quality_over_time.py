@@ -80,8 +80,8 @@ def plot(cells, path):
             steps = np.append(times[np.isfinite(times)], 1.5 * max(every))
             share = np.minimum(np.arange(1, len(steps) + 1), len(steps) - 1) / len(times)
             axis.step(np.append(0.7 * min(every), steps), 100 * np.append(0, share), where="post",
-                      label=label, color=results.COLORS[place],
-                      linewidth=3 if place == 0 else 1.3, zorder=3 if place == 0 else 2)  # fmt: skip
+                      label=label, color=results.COLORS[place], zorder=3 if place == 0 else 2,
+                      linewidth=3 if place == 0 else 1.3)  # fmt: skip
         axis.set(xscale="log", ylim=(-3, 103), xlabel="seconds, warm",
                  title=f"within {close:.1%} of the best known")  # fmt: skip
         axis.grid(alpha=0.3)
