@@ -48,8 +48,9 @@ def measured(name, kind, s, options):
     return figures
 
 
-def place(names, x, y, wide, tall, line):
-    """Heights for the labels beside the points (x, y): none on a point, another label or the line.
+def place(names, x, y, wide, tall, line, bottom):
+    """Heights for the labels beside the points (x, y): none on a point, another label, the line, or
+    the `bottom` of the panel.
 
     `wide` is the width of a letter and `tall` the height of a line, in the units of x and y.
     """
@@ -60,7 +61,7 @@ def place(names, x, y, wide, tall, line):
         begin, end = x[i] + 1.5 * wide, x[i] + (len(names[i]) + 2) * wide
         near = [h for low, high, h in taken if low < end and high > begin]
         steps = sorted(range(-8, 20), key=lambda step: (abs(step), step < 0))
-        free = (y[i] + step * tall for step in steps)
+        free = (y[i] + step * tall for step in steps if y[i] + step * tall > bottom + tall / 2)
         heights[i] = next(h for h in free if all(abs(h - other) > 0.95 * tall for other in near))
         taken.append((begin, end, heights[i]))
     return heights
@@ -87,7 +88,7 @@ def panel(axis, cell):
     bottom, top = -3.3, max(*y, heights.max()) + 0.45
     wide, tall = (high - low) / 54, (top - bottom) / 17
     flat = np.log10(times), np.log10(np.append(times[1:], times[-1])), heights
-    texts = place(names, x, y, wide, tall, flat)
+    texts = place(names, x, y, wide, tall, flat, bottom)
     for label, name, at, value, text in zip(rows, names, x, y, texts, strict=True):
         package = label in peers.PEERS
         color = THEIRS if package else LITERATURE
