@@ -101,7 +101,7 @@ class Multistart:
         for field in ("lanes", "elite", "max_steps"):
             validation.count("Multistart", field, getattr(self, field), 1)
         for field in ("confirmations", "patience", "max_starts"):
-            validation.positive("Multistart", field, getattr(self, field))
+            validation.at_least_one("Multistart", field, getattr(self, field))
 
     def exactly(self, number: int) -> "Multistart":
         """A given number of starts, in half as many lanes: fewer wait for the last."""

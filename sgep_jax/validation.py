@@ -209,7 +209,7 @@ def count(owner, name, value, least: int):
         raise ValueError(f"{owner}({name}=...) must be at least {least}, but it is {value}.")
 
 
-def positive(owner, name, value):
+def at_least_one(owner, name, value):
     """A number ≥ 1; tracers pass."""
     if isinstance(value, numbers.Real) and not value >= 1:
         raise ValueError(f"{owner}({name}=...) must be at least 1, but it is {value!r}.")

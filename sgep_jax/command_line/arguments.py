@@ -131,7 +131,8 @@ def check_without_data(options):
         "--header": options.header is not None,
         "--delimiter": options.delimiter is not None,
     }
-    for name in (name for name, present in given.items() if present):
+    name = next((name for name, present in given.items() if present), None)
+    if name is not None:
         usage_error(f"{name} is about a file, but none is given: name it after {options.kind}")
 
 
