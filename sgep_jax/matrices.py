@@ -23,6 +23,8 @@ from jax import lax
 
 from .linalg import diagonal, product, take
 
+ROWS = 8  # are read and added at once, by one kernel; a gather would store all rows first
+
 
 @partial(jax.tree_util.register_dataclass, data_fields=["array"], meta_fields=[])
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +54,18 @@ class Dense:
         return take(self.array, rows[:, None], columns[None, :])
 
     def combination(self, indices, weights):
-        return product(weights, take(self.array, indices))
+        number = indices.shape[0]
+        rest = (0, -number % ROWS)
+        indices, weights = jnp.pad(indices, rest, mode="edge"), jnp.pad(weights, rest)
+
+        def add(place, total):
+            for each in range(ROWS):
+                index, weight = (take(leaf, ROWS * place + each) for leaf in (indices, weights))
+                row = lax.dynamic_index_in_dim(self.array, index, keepdims=False)
+                total = total + weight * row
+            return total
+
+        return lax.fori_loop(0, len(indices) // ROWS, add, 0 * weights[0] * self.array[0])
 
     def matvec(self, x):
         return product(self.array, x)
