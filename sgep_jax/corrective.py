@@ -23,6 +23,8 @@ is left; those alone cost a third of the scores. Columns are then ranked by min_
 is in the units of the objective and, for diagonal C, not above the change that j can bring: every
 [z; b]'W[z; b] ≥ σ_ij b².
 
+`diagonals` are those of A and C (`Problem.diagonals`), made outside of a loop and its branches.
+
 No eigendecomposition: with y = C_SS x and τ > 0 the matrix K = W_SS + τyy' is positive definite
 when x is the only lowest eigenvector, and G₀ = K^(-1) − xx'/τ.
 """
@@ -69,14 +71,14 @@ class Pivots(NamedTuple):
     c: jax.Array  # C_jj
 
 
-def pivots(problem, point: Point, G, added=None) -> Pivots:
+def pivots(problem, diagonals, point: Point, G, added=None) -> Pivots:
     """σ for all pairs, or with `added` (k,) for those that add one of these columns; of no meaning
     for columns of the support.
 
     Loadings that are nearly zero are treated as tiny: dropping such a coordinate is free.
     """
     S, x, alpha = point.support, point.loadings, point.objective
-    a, c = problem.A.diagonal(), problem.C.diagonal()
+    a, c = diagonals
     if added is None:
         W_S = (problem.A.columns(S) - alpha * problem.C.columns(S)).T
     else:
@@ -89,7 +91,8 @@ def pivots(problem, point: Point, G, added=None) -> Pivots:
     mu = product(x, W_S)[None, :] * inverse_x
     rest = H - mu * diagonal(G)[:, None]
     w = a - alpha * c
-    pivot = (w - jnp.sum(W_S * H, axis=0))[None, :] + mu * (H + rest)
+    own = product(1 + 0 * x, W_S * H)  # on CPU a sum over the first axis takes longer
+    pivot = (w - own)[None, :] + mu * (H + rest)
     barred = (c <= 0)[None, :]
     if problem.rules is not None:
         barred |= ~problem.rules.exchangeable(S, added)
@@ -97,18 +100,18 @@ def pivots(problem, point: Point, G, added=None) -> Pivots:
     return Pivots(pivot, H, rest * inverse_x, w, c)
 
 
-def exchanges(problem, point: Point, G, added=None) -> Exchanges:
+def exchanges(problem, diagonals, point: Point, G, added=None) -> Exchanges:
     """σ and the estimated change for all pairs; O(n s²), one product of (s, s) by (s, n).
 
     `G` is the `inverse` at `point`. With `added` (k,) only for those columns, (s, k).
     """
-    pivot, H, kappa, w, c = pivots(problem, point, G, added)
+    pivot, H, kappa, w, c = pivots(problem, diagonals, point, G, added)
     if added is None:
         inside = membership(point.support, problem.size)
     else:
         inside = jnp.any(point.support[:, None] == added[None, :], axis=0)
     pivot = jnp.where(inside[None, :], jnp.inf, pivot)
-    c_S = take(problem.C.diagonal(), point.support)
+    c_S = take(diagonals[1], point.support)
     norm = kappa**2 + jnp.sum(c_S[:, None] * H * H, axis=0)[None, :]  # z'Cz
     norm = jnp.where(norm > 0, norm, 1.0)
     w, c, barred = w[None, :], c[None, :], jnp.isinf(pivot)
@@ -118,23 +121,21 @@ def exchanges(problem, point: Point, G, added=None) -> Exchanges:
     return Exchanges(pivot, jnp.where(barred | jnp.isnan(change), jnp.inf, change))
 
 
-def screen(problem, point: Point, excluded, count: int):
+def screen(problem, diagonals, point: Point, excluded, count: int):
     """`count` columns worth scoring, and the lowest value of the plane {x, e_j} of each; none that
     is `excluded` (n,), as those of the support are to be."""
     S, x, alpha = point.support, point.loadings, point.objective
     Cx = coupling(problem.C, S, x)
-    c = problem.C.diagonal()
-    value = lowest_on_plane(
-        coupling(problem.A, S, x) - alpha * Cx, problem.A.diagonal() - alpha * c, 1.0, Cx, c
-    )
+    a, c = diagonals
+    value = lowest_on_plane(coupling(problem.A, S, x) - alpha * Cx, a - alpha * c, 1.0, Cx, c)
     return _best_of_classes(jnp.where(excluded | jnp.isnan(value), jnp.inf, value), count)
 
 
-def screen_all(problem, point: Point, G, excluded, count: int):
+def screen_all(problem, diagonals, point: Point, G, excluded, count: int):
     """`count` columns of which one improves if any column does, and min_i σ_ij / C_jj of each, or
     0 where none of its pivots is negative, or the column `excluded`: those of the support are to
     be."""
-    pivot, *_, c = pivots(problem, point, G)
+    pivot, *_, c = pivots(problem, diagonals, point, G)
     value = jnp.minimum(jnp.min(pivot, axis=0), 0) / jnp.where(c > 0, c, 1.0)
     return _best_of_classes(jnp.where(excluded, 0.0, value), count)
 

@@ -219,7 +219,8 @@ class Decomposition:
     def _scores(self, problem, point: Point, scale):
         """(s, n): the change of the objective by each exchange, exactly or as estimated."""
         if self.scores == "corrective":
-            return exchanges(problem, point, inverse(problem, point, scale)).change
+            G = inverse(problem, point, scale)
+            return exchanges(problem, problem.diagonals(), point, G).change
         return working_set.exchange_values(problem, point, self.lower) - point.objective
 
     def _rounding(self, scale, point):

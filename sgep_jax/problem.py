@@ -46,6 +46,10 @@ class Problem:
     def dtype(self):
         return self.A.dtype
 
+    def diagonals(self):
+        """diag(A) and diag(C)."""
+        return self.A.diagonal(), self.C.diagonal()
+
     def scale(self):
         """A rough size of the eigenvalues, so that tolerances are free of units; NaN if A or C is.
 

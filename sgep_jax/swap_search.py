@@ -94,18 +94,19 @@ class SwapSearch:
         point, gain = state.point, self.smallest_gain(state.point, state.scale)
         G = inverse(problem, point, state.scale)
         barred = state.role != FREE
+        diagonals = problem.diagonals()
         count = screened(problem.size)
         if count is None:
             columns = jnp.arange(problem.size, dtype=jnp.int32)
-            scores, others = exchanges(problem, point, G), jnp.asarray(False)
+            scores, others = exchanges(problem, diagonals, point, G), jnp.asarray(False)
         else:
             columns, lowest = lax.cond(
                 complete,
-                lambda G: screen_all(problem, point, G, barred, count),
-                lambda G: screen(problem, point, barred, count),
+                lambda G: screen_all(problem, diagonals, point, G, barred, count),
+                lambda G: screen(problem, diagonals, point, barred, count),
                 G,
             )
-            scores = exchanges(problem, point, G, columns)
+            scores = exchanges(problem, diagonals, point, G, columns)
             others = jnp.any(lowest < -gain) | ~complete
         usable = (scores.pivot < 0) & ~take(barred, columns)[None, :]
         change = jnp.where(usable, scores.change, jnp.inf)

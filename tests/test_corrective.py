@@ -29,7 +29,7 @@ def scores_and_points(problem, support):
     scale = problem.scale()
     start = Point(support, jnp.ones(S, problem.dtype), 0 * scale)
     point = polish(problem, start)
-    scores = exchanges(problem, point, inverse(problem, point, scale))
+    scores = exchanges(problem, problem.diagonals(), point, inverse(problem, point, scale))
 
     def one(position, added, change):
         return exchanged(problem, point, position, added, change, scale)
@@ -153,7 +153,8 @@ def test_screened_columns_are_the_best_of_their_class():
     problem = sgep.Problem(A, C)
     point = jax.jit(polish)(problem, Point(support, np.ones(4), np.zeros(())))
     excluded = np.isin(np.arange(n), [20, *support])
-    found, lowest = jax.jit(partial(screen, count=count))(problem, point, excluded)
+    diagonals = problem.diagonals()
+    found, lowest = jax.jit(partial(screen, count=count))(problem, diagonals, point, excluded)
     x = np.zeros(n)
     x[support] = point.loadings
     values = np.full(n, np.inf)
@@ -194,7 +195,7 @@ def test_lowest_pivot_of_every_column_against_brute_force(identity):
 def lowest_pivots(problem, support, excluded):
     point = polish(problem, Point(support, jnp.ones(S), jnp.zeros(())))
     G = inverse(problem, point, problem.scale())
-    return screen_all(problem, point, G, excluded, N)
+    return screen_all(problem, problem.diagonals(), point, G, excluded, N)
 
 
 def test_some_columns_score_as_all_of_them():
@@ -205,7 +206,8 @@ def test_some_columns_score_as_all_of_them():
 
     @jax.jit
     def score(problem, point, added):
-        return exchanges(problem, point, inverse(problem, point, problem.scale()), added)
+        G = inverse(problem, point, problem.scale())
+        return exchanges(problem, problem.diagonals(), point, G, added)
 
     some = score(problem, point, added)
     for part, whole in zip(some, scores, strict=True):
