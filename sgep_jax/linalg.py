@@ -62,6 +62,19 @@ def spread(indices, values, size: int, most: int = 2**17):
     return jnp.where(place < count, take(values, jnp.minimum(place, count - 1)), 0)
 
 
+def ranks(values):
+    """argsort of many values, equal ones in their order. In double precision their last bits give
+    way to the places: XLA's sort of single numbers is five times as fast on CPU as one of pairs."""
+    size = values.shape[0]
+    place = jnp.arange(size, dtype=jnp.int32)
+    if values.dtype != jnp.float64:
+        return lax.sort((values, place), num_keys=1)[1]
+    bits = lax.bitcast_convert_type(values, jnp.int64)
+    bits = jnp.where(bits < 0, bits ^ jnp.iinfo(jnp.int64).max, bits)  # ascends as the values do
+    mask = (1 << (size - 1).bit_length()) - 1
+    return (lax.sort((bits & ~mask) | place.astype(jnp.int64)) & mask).astype(jnp.int32)
+
+
 def order(values):
     """argsort of a few values, none of them NaN, equal ones in their order: all pairs are compared,
     which compiles to half of a sort."""

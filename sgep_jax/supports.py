@@ -36,8 +36,12 @@ def membership(support, size: int):
 
 
 def largest(x, count: int):
-    """Indices of the `count` largest |x_i|."""
-    return lax.top_k(jnp.abs(x), count)[1].astype(jnp.int32)
+    """Indices of the `count` largest |x_i|, by their first seven digits: for single precision XLA
+    has a selection on CPU, which is some forty times as fast as a sort."""
+    size = jnp.abs(x)
+    top = jnp.max(jnp.where(jnp.isinf(size), 0.0, size))
+    size = (size / jnp.where(top > 0, top, 1.0)).astype(jnp.float32)
+    return lax.top_k(size, count)[1].astype(jnp.int32)
 
 
 def normalise(point: Point, norm) -> Point:

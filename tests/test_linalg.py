@@ -9,7 +9,8 @@ from helpers import TOLERANCE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgep_jax.linalg import lower_inverse, lowest_index, lowest_root, order, put, spread
+from sgep_jax.linalg import lower_inverse, lowest_index, lowest_root, order, put, ranks, spread
+from sgep_jax.supports import largest
 
 number = st.floats(-1e6, 1e6, allow_subnormal=False)  # XLA takes subnormal ones for zero
 
@@ -31,6 +32,25 @@ def test_order_is_a_stable_argsort(values):
     np.testing.assert_array_equal(jax.jit(order)(np.array(values)), np.argsort(values, stable=True))
     flags = np.array(values) > 0
     np.testing.assert_array_equal(jax.jit(order)(flags), np.argsort(flags, stable=True))
+
+
+@settings(max_examples=50, deadline=None)
+@given(values=st.lists(st.integers(-4, 4) | st.just(np.inf), min_size=6, max_size=6))
+def test_ranks_and_largest_are_stable_sorts(values):
+    for dtype in ("float64", "float32"):
+        array = np.array(values, dtype) * 1e30
+        np.testing.assert_array_equal(jax.jit(ranks)(array), np.argsort(array, stable=True))
+        found = jax.jit(largest, static_argnums=1)(array, 4)
+        np.testing.assert_array_equal(found, np.argsort(-np.abs(array), stable=True)[:4])
+
+
+def test_ranks_of_many_values():
+    """Neighbours that come in another order than they should are equal to ten digits."""
+    rng = np.random.default_rng(5)
+    values = rng.standard_normal(3000) * 10.0 ** rng.integers(-9, 9, 3000)
+    found = np.asarray(jax.jit(ranks)(values))
+    assert sorted(found) == list(range(3000))
+    np.testing.assert_allclose(values[found], np.sort(values), rtol=1e-10)
 
 
 @settings(max_examples=50, deadline=None)
