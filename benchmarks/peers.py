@@ -22,7 +22,9 @@ or is not done within the limit, is listed with the reason.
     python benchmarks/peers.py --quick
     python benchmarks/peers.py --sets a1a madelon randn-500 --sparsities 5 10 20 --output peers.json
 
-With `--output` every cell is saved as it is done, and the same command goes on from there.
+With `--output` every cell is saved as it is done, and the same command goes on from there. With
+`--packages` what the packages answered is kept in a file of its own, whatever becomes of this
+library's code; `--only-packages` runs nothing else.
 """
 
 import argparse
@@ -210,11 +212,15 @@ def theirs(data, kind, s, options):
     return rows
 
 
-def compare(name, kind, s, options):
+def compare(name, kind, s, options, packages):
     from methods import set_above, time_to
 
     data = cell(name, kind, options.data)
-    rows = ours(data, kind, s, options.quick) | theirs(data, kind, s, options)
+    named = {"set": name, "kind": kind, "s": s}
+    answers = packages.cell(named, lambda: {"rows": theirs(data, kind, s, options)})["rows"]
+    if options.only_packages:
+        return {"n": len(data["A"]), "rows": answers}
+    rows = ours(data, kind, s, options.quick) | {peer: dict(row) for peer, row in answers.items()}
     set_above(rows)
     for row in rows.values():
         if "fits" in row:
@@ -264,6 +270,8 @@ def choose(parser):
 
 def main(argv=None):
     parser = choose(results.parser(__doc__, cells=True))
+    parser.add_argument("--packages", metavar="JSON", help="where to keep what they answered")
+    parser.add_argument("--only-packages", action="store_true", help="run nothing else")
     parser.add_argument("--peer", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.peer:
@@ -275,12 +283,15 @@ def main(argv=None):
     if options.quick:
         sets, kinds, sparsities = ["randn-100"], ["pca"], [4]
         options.peers = ["abess", "scikit-learn"]
+    packages = results.Record(options.packages, "packages", own=False)
     record, cells = results.Record(options.output, "peers"), []
     for key in [(name, kind, s) for name in sets for kind in kinds for s in sparsities]:
         named = dict(zip(("set", "kind", "s"), key, strict=True))
-        cells.append(record.cell(named, lambda key=key: compare(*key, options)))
-        show(cells[-1])
-    conclude(cells)
+        cells.append(record.cell(named, lambda key=key: compare(*key, options, packages)))
+        if not options.only_packages:
+            show(cells[-1])
+    if not options.only_packages:
+        conclude(cells)
 
 
 if __name__ == "__main__":

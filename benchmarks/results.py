@@ -34,7 +34,7 @@ def parser(doc, *, cells=False, plot=False):
     return options
 
 
-def versions() -> dict:
+def versions(own: bool = True) -> dict:
     """Of the packages that are installed, and of this package's own code."""
     found = {}
     for name in PACKAGES:
@@ -42,6 +42,8 @@ def versions() -> dict:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
+    if not own:
+        return found
     code = b"".join(path.read_bytes() for path in sorted(SOURCE.rglob("*.py")))
     return {**found, "sgep_jax code": hashlib.sha256(code).hexdigest()[:12]}
 
@@ -49,14 +51,15 @@ def versions() -> dict:
 class Record:
     """Figures that are saved after every cell: a run that was cut off goes on where it stopped.
 
-    `path` None saves nothing. A file made by other code or versions is not continued.
+    `path` None saves nothing. A file made by other code or versions is not continued; figures that
+    do not depend on this package's `own` code may outlive it.
     """
 
-    def __init__(self, path, name):
-        self.path, self.name, self.cells = path and Path(path), name, []
+    def __init__(self, path, name, own=True):
+        self.path, self.name, self.own, self.cells = path and Path(path), name, own, []
         if self.path and self.path.exists():
             old = json.loads(self.path.read_text())
-            if old["name"] != name or old["versions"] != versions():
+            if old["name"] != name or old["versions"] != versions(own):
                 raise SystemExit(f"{path} is of other code or versions: move it away.")
             self.cells = old["figures"]
             print(f"{path}: {len(self.cells)} cells are there already")
@@ -68,11 +71,11 @@ class Record:
                 return cell
         self.cells.append({**key, **measure()})
         jax.clear_caches()  # XLA crashes when a process has mapped some hundred programs
-        save(self.path, self.name, self.cells, quiet=True)
+        save(self.path, self.name, self.cells, quiet=True, own=self.own)
         return self.cells[-1]
 
 
-def save(path, name: str, figures, quiet=False):
+def save(path, name: str, figures, quiet=False, own=True):
     """Write `figures` to `path` (nowhere without one) with the command, machine and versions."""
     if path is None:
         return
@@ -80,7 +83,7 @@ def save(path, name: str, figures, quiet=False):
         "name": name,
         "command": " ".join(["python", *sys.argv]),
         "machine": machine(),
-        "versions": versions(),
+        "versions": versions(own),
         "peak memory, GB": peak_memory(),
         "figures": figures,
     }
