@@ -115,11 +115,12 @@ def default_method(size: int, sparsity: int):
 
 def multistart_for(size: int, sparsity: int) -> Multistart:
     """As many lanes as fit into a core's cache (where a matrix does not, they share the reading of
-    it, and memory is the limit), and less patience where starts are expensive."""
+    it, and memory is the limit). Larger problems have more optima and ask for more patience, until
+    starts are too expensive: it is 1024 up to n s = 10,240, and at most 4472."""
     work = size * sparsity  # a lane has a few arrays of n × s
     lanes = max(1, min(2**16 // work, 16)) if size < 8192 else max(2, min(2**23 // work, 16))
-    patience = max(16, min(2 * 10**8 // work, 1024))
-    return Multistart(lanes=lanes, patience=patience, max_steps=160_000 // lanes)
+    patience = max(16, min(2 * 10**8 // work, max(1024, work // 10)))
+    return Multistart(lanes=lanes, patience=patience, max_steps=240_000 // lanes)
 
 
 @partial(jax.jit, static_argnames=("sparsity", "num_starts"))
