@@ -55,9 +55,10 @@ def run(problem, s, method, repeats=3, limit=np.inf, history=False):
     return row
 
 
-def anytime(problem, s, repeats=5, few=(1, 2, 8), **rules):
+def anytime(problem, s, repeats=5, few=(1, 2, 8), until=-np.inf, **rules):
     """What the default reaches by when: {"starts", "time", "objective"} (seconds, best of repeats)
-    of `num_starts` = 1, 2, 8, 32, 64, ..., and last of the default itself, which chooses it.
+    of `num_starts` = 1, 2, 8, 32, 64, ... until it is at `until` or below, and last of the default
+    itself, which chooses it.
 
     `exactly(k)` is what `num_starts=k` does, without compiling anew for each k: only for other
     lanes, which are half as many as the starts, and all from twice their number on.
@@ -77,7 +78,13 @@ def anytime(problem, s, repeats=5, few=(1, 2, 8), **rules):
     most = whole["starts"]
     many = [k for k in 2 ** np.arange(4, 13) if k >= 2 * method.lanes]
     numbers = [int(k) for k in (*few, *many) if k < most]
-    return [*(point(method.exactly(k)) for k in numbers), whole]
+    curve, lowest = [], np.inf
+    for k in numbers:
+        if lowest <= until:
+            break
+        curve.append(point(method.exactly(k)))
+        lowest = curve[-1]["objective"]
+    return [*curve, whole]
 
 
 def time_to(curve, objective):

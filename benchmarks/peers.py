@@ -15,8 +15,8 @@ Where a package has a penalty instead, it is bisected until s loadings are left.
 the exact one on the support that a peer selects; its time is the best of its fits (imports and
 first calls apart), with all fits of a bisection. `passed` is the time at which the default is at or
 below the peer's objective: the least of `solve(problem, s, num_starts=1, 2, 8, ...)` and of the
-default itself, warm. `per view` keeps to s/2 variables a view, as some peers do. A peer that fails,
-or is not done within the limit, is listed with the reason.
+default itself, warm. With `--per-view` the default is run with s/2 variables a view too, as some
+peers are. A peer that fails, or is not done within the limit, is listed with the reason.
 
     pip install -e ".[bench]"
     python benchmarks/peers.py --quick
@@ -173,18 +173,19 @@ def lowest(A, C, support=None):
     return float(values[0]), vectors[:, 0]
 
 
-def ours(data, kind, s, quick):
-    """{label: row} of the default, with its curve over time, and where it applies per view."""
+def ours(data, kind, s, options, until):
+    """{label: row} of the default, with its curve over time as far as `until`."""
     import methods
 
     import sgep_jax as sgep
 
-    few = (1,) if quick else (1, 2, 8)
+    few = (1,) if options.quick else (1, 2, 8)
     problem = sgep.Problem(data["A"], data.get("C"))
-    curves = {"sgep_jax": methods.anytime(problem, s, few=few)}
-    if kind == "views":
+    curves = {"sgep_jax": methods.anytime(problem, s, few=few, until=until)}
+    if kind == "views" and options.per_view:
         groups, half = (np.arange(problem.size) >= data["X"].shape[1]).astype(int), s // 2
-        curves["per view"] = methods.anytime(problem, [half, s - half], few=(), groups=groups)
+        rules = {"groups": groups, "few": (), "until": np.inf}
+        curves["per view"] = methods.anytime(problem, [half, s - half], **rules)
     return {
         label: {**{key: curve[-1][key] for key in ("objective", "time", "first")},
                 "curve": curve, "peak": peak_memory()}
@@ -220,7 +221,9 @@ def compare(name, kind, s, options, packages):
     answers = packages.cell(named, lambda: {"rows": theirs(data, kind, s, options)})["rows"]
     if options.only_packages:
         return {"n": len(data["A"]), "rows": answers}
-    rows = ours(data, kind, s, options.quick) | {peer: dict(row) for peer, row in answers.items()}
+    until = min((row["objective"] for row in answers.values() if "fits" in row), default=np.inf)
+    rows = ours(data, kind, s, options, until)
+    rows |= {peer: dict(row) for peer, row in answers.items()}
     set_above(rows)
     for row in rows.values():
         if "fits" in row:
@@ -271,6 +274,7 @@ def choose(parser):
 def main(argv=None):
     parser = choose(results.parser(__doc__, cells=True))
     parser.add_argument("--packages", metavar="JSON", help="where to keep what they answered")
+    parser.add_argument("--per-view", action="store_true", help="half of the variables each")
     parser.add_argument("--only-packages", action="store_true", help="run nothing else")
     parser.add_argument("--peer", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
