@@ -245,6 +245,23 @@ def show(cell):
               f"{row.get('fits', '')}", flush=True)  # fmt: skip
 
 
+def summarise(cells):
+    """A line for each peer: answers, how many as low as the default, how far above it they are (in
+    the median, at most), and how many times sooner than they end it passes them."""
+    print(f"\n{'':<30}{'answers':>12}{'equal':>7}{'above':>9}{'worst':>9}{'sooner':>9}{'least':>9}")
+    for peer in dict.fromkeys(peer for cell in cells for peer in cell["rows"] if peer in PEERS):
+        rows = [(cell["rows"]["sgep_jax"], cell["rows"].get(peer)) for cell in cells]
+        asked = [(own, row) for own, row in rows if row is not None]
+        answers = [(own, row) for own, row in asked if "fits" in row]
+        above = [(row["objective"] - o["objective"]) / abs(o["objective"]) for o, row in answers]
+        sooner = [row["time"] / (row["passed"] or np.inf) for _, row in answers]
+        line = f"{peer:<30}{len(answers):>5} of {len(asked):>3}"
+        if answers:
+            line += f"{np.sum(np.array(above) <= EQUAL):>7}{np.median(above):>9.2%}"
+            line += f"{np.max(above):>9.1%}{np.median(sooner):>9.0f}{np.min(sooner):>9.2g}"
+        print(line)
+
+
 def conclude(cells):
     """On how many cells the claim holds, and on which it does not."""
     failed = [cell for cell in cells if cell["rows"]["sgep_jax"]["above"] > EQUAL]
@@ -295,6 +312,7 @@ def main(argv=None):
         if not options.only_packages:
             show(cells[-1])
     if not options.only_packages:
+        summarise(cells)
         conclude(cells)
 
 
