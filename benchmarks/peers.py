@@ -173,16 +173,16 @@ def lowest(A, C, support=None):
     return float(values[0]), vectors[:, 0]
 
 
-def ours(data, kind, s, options, until):
+def ours(data, s, *, quick=False, until=-np.inf, per_view=False):
     """{label: row} of the default, with its curve over time as far as `until`."""
     import methods
 
     import sgep_jax as sgep
 
-    few = (1,) if options.quick else (1, 2, 8)
+    few = (1,) if quick else (1, 2, 8)
     problem = sgep.Problem(data["A"], data.get("C"))
     curves = {"sgep_jax": methods.anytime(problem, s, few=few, until=until)}
-    if kind == "views" and options.per_view:
+    if per_view and "Y" in data:
         groups, half = (np.arange(problem.size) >= data["X"].shape[1]).astype(int), s // 2
         rules = {"groups": groups, "few": (), "until": np.inf}
         curves["per view"] = methods.anytime(problem, [half, s - half], **rules)
@@ -214,22 +214,27 @@ def theirs(data, kind, s, options):
 
 
 def compare(name, kind, s, options, packages):
-    from methods import set_above, time_to
-
     data = cell(name, kind, options.data)
     named = {"set": name, "kind": kind, "s": s}
     answers = packages.cell(named, lambda: {"rows": theirs(data, kind, s, options)})["rows"]
     if options.only_packages:
         return {"n": len(data["A"]), "rows": answers}
     until = min((row["objective"] for row in answers.values() if "fits" in row), default=np.inf)
-    rows = ours(data, kind, s, options, until)
-    rows |= {peer: dict(row) for peer, row in answers.items()}
+    own = ours(data, s, quick=options.quick, until=until, per_view=options.per_view)
+    return {"n": len(data["A"]), "rows": together(own, answers)}
+
+
+def together(own, answers):
+    """All rows of a cell: how far each is above the lowest, and when the default passes a peer."""
+    from methods import set_above, time_to
+
+    rows = own | {peer: dict(row) for peer, row in answers.items()}
     set_above(rows)
     for row in rows.values():
         if "fits" in row:
             passed = time_to(rows["sgep_jax"]["curve"], row["objective"])
             row["passed"] = passed if np.isfinite(passed) else None
-    return {"n": len(data["A"]), "rows": rows}
+    return rows
 
 
 def show(cell):

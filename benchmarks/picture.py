@@ -37,15 +37,16 @@ OURS, THEIRS, LITERATURE = "#d62728", "#1f5fa8", "#8a8a8a"
 
 def measured(name, kind, s, options):
     """The rows of `peers.py` and of the methods, on one pencil."""
-    figures = peers.compare(name, kind, s, options)
     data = peers.cell(name, kind, options.data)
+    answers = peers.theirs(data, kind, s, options)
+    rows = peers.together(peers.ours(data, s, quick=options.quick), answers)
     problem = sgep.Problem(data["A"], data.get("C"))
     for label in SHOWN[2:3] if options.quick else SHOWN:
         if "C" not in data or label not in methods.ONLY_IDENTITY:
             row = methods.run(problem, s, methods.METHODS[label], limit=options.limit)
-            figures["rows"][label] = {**row, "time": row["best"]}
-    methods.set_above(figures["rows"])
-    return figures
+            rows[label] = {**row, "time": row["best"]}
+    methods.set_above(rows)
+    return {"n": problem.size, "rows": rows}
 
 
 def place(names, x, y, wide, tall, line, bottom):
@@ -68,7 +69,7 @@ def place(names, x, y, wide, tall, line, bottom):
 
 
 def panel(axis, cell):
-    rows = {k: row for k, row in cell["rows"].items() if "above" in row and k != "per view"}
+    rows = {k: row for k, row in cell["rows"].items() if "above" in row}
     best = min(row["objective"] for row in rows.values())
 
     def height(value):
