@@ -4,10 +4,10 @@ in which it is above, and the lowest and the median ratio of times, are printed 
 warm, side by side in one run; of each cell several keys, of each key the best time, all added up.
 
 Both begin where greedy from the most promising column leads. DEC-B goes on with the paper's
-parameters; the engine is `solve(problem, s, method=Multistart(lanes=4, patience=8))`: that start,
-and others of its own until eight in a row have brought nothing better.
+parameters; the engine is `solve(problem, s, method=Multistart(lanes=2, patience=5))`: that start,
+and others of its own until five in a row have brought nothing better.
 
-    python benchmarks/whole_solve.py               # about half an hour
+    python benchmarks/whole_solve.py               # a quarter of an hour
     python benchmarks/whole_solve.py --quick       # --output JSON
 """
 
@@ -36,7 +36,7 @@ def compare(name, kind, s, options):
     problem = sgep.Problem(A, C)
     methods = {
         "DEC-B": (sgep.Decomposition(random=6, swap=6), 1 if options.quick else 2),
-        "engine": (sgep.Multistart(lanes=4, patience=options.patience), 1 if options.quick else 5),
+        "engine": (sgep.Multistart(lanes=2, patience=options.patience), 1 if options.quick else 5),
     }
     row = {"n": len(A)}
     for label, (method, repeats) in methods.items():
@@ -57,7 +57,7 @@ def compare(name, kind, s, options):
 
 def main():
     parser = results.parser(__doc__, cells=True)
-    parser.add_argument("--patience", type=int, default=8)
+    parser.add_argument("--patience", type=int, default=5)
     parser.add_argument("--keys", type=int, default=4)
     options = parser.parse_args()
     if options.quick:
