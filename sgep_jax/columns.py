@@ -1,9 +1,9 @@
 """One problem too large for one device: its matrices shared out by variables.
 
 Device d of D holds variables d·n/D to (d + 1)·n/D: those columns of the table Z of a Gram matrix
-Z'Z, those rows of an n × n array. XLA's partitioner does the rest, as with any sharded input of a
-`jit`: of a product Z'y each device computes its own n/D numbers, and the few columns of Z that a
-step asks for are sent to all.
+Z'Z, or of an n × n array. XLA's partitioner does the rest, as with any sharded input of a `jit`: of
+a product Z'y each device computes its own n/D numbers, and the few columns of Z that a step asks
+for are sent to all.
 """
 
 import jax
@@ -40,8 +40,8 @@ def shard_columns(problem, mesh) -> Problem:
 
     def share(leaf):
         axes = [None] * leaf.ndim
-        if problem.size in leaf.shape:
-            axes[leaf.shape.index(problem.size)] = mesh.axis_names
+        if problem.size in leaf.shape:  # of an n × n array, which is read by rows, the columns
+            axes[-1 - leaf.shape[::-1].index(problem.size)] = mesh.axis_names
         return to_mesh(leaf, NamedSharding(mesh, PartitionSpec(*axes)))
 
     return jax.tree.map(share, problem)
