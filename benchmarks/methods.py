@@ -1,5 +1,7 @@
 """The methods side by side on one cell: data set × problem × sparsity."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pencils
@@ -57,11 +59,11 @@ def run(problem, s, method, repeats=3, limit=np.inf, history=False):
 
 def anytime(problem, s, repeats=5, few=(1, 2, 8), until=-np.inf, **rules):
     """What the default reaches by when: {"starts", "time", "objective"} (seconds, best of repeats)
-    of `num_starts` = 1, 2, 8, 32, 64, ... until it is at `until` or below, and last of the default
-    itself, which chooses it.
+    of `num_starts` = `few` and powers of two until it is at `until` or below, and last of the
+    default itself, which chooses it.
 
-    `exactly(k)` is what `num_starts=k` does, without compiling anew for each k: only for other
-    lanes, which are half as many as the starts, and all from twice their number on.
+    `num_starts=k` means k / 2 lanes, as many as the default has at most, and those are what a
+    program is compiled for: a power of two counts only where it fills them all.
     """
 
     def point(method):
@@ -82,7 +84,8 @@ def anytime(problem, s, repeats=5, few=(1, 2, 8), until=-np.inf, **rules):
     for k in numbers:
         if lowest <= until:
             break
-        curve.append(point(method.exactly(k)))
+        exactly = method.exactly(k, int(np.sum(s)))
+        curve.append(point(dataclasses.replace(exactly, max_steps=method.max_steps)))
         lowest = curve[-1]["objective"]
     return [*curve, whole]
 

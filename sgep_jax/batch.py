@@ -182,7 +182,7 @@ def _solve_share(data, method, first, count, sparsity, num_starts, chunk, share)
     (exact, *_), (data, method) = data, lax.stop_gradient((data, method))
     adaptive, number = isinstance(method, Multistart), 1
     if adaptive:
-        method = method if num_starts is None else method.exactly(num_starts)
+        method = method if num_starts is None else method.exactly(num_starts, sparsity)
     elif num_starts is not None or data[2] is not None:
         number = num_starts or data[2].shape[1]
     first, count = 0 if first is None else first, share if count is None else count

@@ -13,9 +13,10 @@ A search whose screens find nothing more while it is far above the best point is
 look at all pairs, and is given up.
 
 It ends when fresh starts have met the best value `confirmations` times and, lest all of them lead
-to one poor optimum, 96 starts of all kinds brought nothing better; or when `patience`
-starts in a row brought nothing better; or after `max_starts`. Another method may then refine the
-best point: a `Decomposition` exchanges several variables at once.
+to one poor optimum, 96 starts of all kinds brought nothing better; or when `patience` starts in a
+row brought nothing better; or after `max_starts`; or, with status STEP_LIMIT, after `max_steps`.
+Another method may then refine the best point: a `Decomposition` exchanges several variables at
+once.
 """
 
 import dataclasses
@@ -103,14 +104,17 @@ class Multistart:
         for field in ("confirmations", "patience", "max_starts"):
             validation.at_least_one("Multistart", field, getattr(self, field))
 
-    def exactly(self, number: int) -> "Multistart":
-        """A given number of starts, in half as many lanes: fewer wait for the last."""
+    def exactly(self, number: int, sparsity: int) -> "Multistart":
+        """A given number of starts, in half as many lanes: fewer wait for the last. None takes more
+        than some 60 steps at s = 40; a history of no more than needed is less to copy in a batch.
+        """
         return dataclasses.replace(
             self,
             lanes=min(self.lanes, (number + 1) // 2),
             confirmations=number + 1,
             patience=number + 1,
             max_starts=number,
+            max_steps=min(self.max_steps, number * (100 + 16 * sparsity)),
         )
 
     def search(self, problem, sparsity: int, given, key):
