@@ -274,4 +274,5 @@ def promising_columns(problem):
         return jnp.concatenate([take(head, ranks(-size)), columns[head.shape[0] :]])
 
     worthless = jnp.all((a == 0) | ~free)
-    return lax.cond(worthless, by_pairs, lambda columns: columns, columns), d * v
+    columns = lax.cond(worthless, by_pairs, lambda columns: columns, columns)
+    return columns, jnp.where(usable, d * v, 0.0)

@@ -11,6 +11,7 @@ from helpers import definite, symmetric
 import sgep_jax as sgep
 from sgep_jax.matrices import peaks
 from sgep_jax.padding import pad
+from sgep_jax.rules import make_rules
 from sgep_jax.start import Fresh, Seed, complete, promising_columns, seed_of
 
 N = 12
@@ -113,6 +114,12 @@ def test_fresh_seeds_are_numbered():
     second = jax.jit(lambda: Fresh(problem, 8).seed(np.int32(1), jnp.zeros(8, "float32")))()
     strongest = np.asarray(second.support)[np.asarray(second.loadings) != 0]
     np.testing.assert_array_equal(strongest, np.argsort(-np.abs(leading))[:2])
+    _, rules = make_rules(N, 8, None, (), strongest.tolist())  # the strongest allowed
+    second = jax.jit(
+        lambda: Fresh(problem.restricted(rules), 8).seed(np.int32(1), jnp.zeros(8, "float32"))
+    )()
+    allowed = np.asarray(second.support)[np.asarray(second.loadings) != 0]
+    np.testing.assert_array_equal(allowed, np.argsort(-np.abs(leading))[2:4])
 
 
 def test_columns_go_by_their_best_pair_whatever_the_form_of_the_problem():
