@@ -23,7 +23,7 @@ is left; those alone cost a third of the scores. Columns are then ranked by min_
 is in the units of the objective and, for diagonal C, not above the change that j can bring: every
 [z; b]'W[z; b] ≥ σ_ij b².
 
-`diagonals` are those of A and C (`Problem.diagonals`), made outside of a loop and its branches.
+`diagonals` are those of A and C (`Problem.diagonals`), made once and outside of branches.
 
 No eigendecomposition: with y = C_SS x and τ > 0 the matrix K = W_SS + τyy' is positive definite
 when x is the only lowest eigenvector, and G₀ = K^(-1) − xx'/τ.
@@ -112,7 +112,7 @@ def exchanges(problem, diagonals, point: Point, G, added=None) -> Exchanges:
         inside = jnp.any(point.support[:, None] == added[None, :], axis=0)
     pivot = jnp.where(inside[None, :], jnp.inf, pivot)
     c_S = take(diagonals[1], point.support)
-    norm = kappa**2 + jnp.sum(c_S[:, None] * H * H, axis=0)[None, :]  # z'Cz
+    norm = kappa**2 + product(c_S, H * H)[None, :]  # z'Cz
     norm = jnp.where(norm > 0, norm, 1.0)
     w, c, barred = w[None, :], c[None, :], jnp.isinf(pivot)
     sigma = jnp.where(barred, 0.0, pivot)

@@ -94,7 +94,8 @@ def probe(size: int, dtype):
 
 def _matrix(name, value):
     """`value` as a matrix: arrays are checked and symmetrised, matrices pass."""
-    if all(hasattr(value, part) for part in ("diagonal", "columns", "combination", "matvec")):
+    parts = ("diagonal", "columns", "block", "combination", "matvec")
+    if all(hasattr(value, part) for part in parts):
         return value
     return Dense(symmetric_array(name, value))
 
