@@ -184,8 +184,8 @@ def ours(data, s, *, quick=False, until=-np.inf, per_view=False):
     curves = {"sgep_jax": methods.anytime(problem, s, few=few, until=until)}
     if per_view and "Y" in data:
         groups, half = (np.arange(problem.size) >= data["X"].shape[1]).astype(int), s // 2
-        rules = {"groups": groups, "few": (), "until": np.inf}
-        curves["per view"] = methods.anytime(problem, [half, s - half], **rules)
+        at_once = {"few": (), "until": np.inf}  # the whole default alone
+        curves["per view"] = methods.anytime(problem, [half, s - half], groups=groups, **at_once)
     return {
         label: {**{key: curve[-1][key] for key in ("objective", "time", "first")},
                 "curve": curve, "peak": peak_memory()}
@@ -213,12 +213,16 @@ def theirs(data, kind, s, options):
     return rows
 
 
+def answered(packages, data, cell, options):
+    """The rows of `theirs`, or those that are there already."""
+    name, kind, s = cell
+    key = {"set": name, "kind": kind, "s": s, "peers": options.peers, "limit": options.limit}
+    return packages.cell(key, lambda: {"rows": theirs(data, kind, s, options)})["rows"]
+
+
 def compare(name, kind, s, options, packages):
     data = cell(name, kind, options.data)
-    named = {"set": name, "kind": kind, "s": s}
-    answers = packages.cell(named, lambda: {"rows": theirs(data, kind, s, options)})["rows"]
-    if options.only_packages:
-        return {"n": len(data["A"]), "rows": answers}
+    answers = answered(packages, data, (name, kind, s), options)
     until = min((row["objective"] for row in answers.values() if "fits" in row), default=np.inf)
     own = ours(data, s, quick=options.quick, until=until, per_view=options.per_view)
     return {"n": len(data["A"]), "rows": together(own, answers)}
@@ -294,7 +298,7 @@ def choose(parser):
 
 
 def main(argv=None):
-    parser = choose(results.parser(__doc__, cells=True))
+    parser = choose(results.parser(__doc__, cells=True, kinds=KINDS))
     parser.add_argument("--packages", metavar="JSON", help="where to keep what they answered")
     parser.add_argument("--per-view", action="store_true", help="half of the variables each")
     parser.add_argument("--only-packages", action="store_true", help="run nothing else")
@@ -303,6 +307,8 @@ def main(argv=None):
     if options.peer:
         peer, path, s, repeats = options.peer
         return run_peer(peer, path, int(s), int(repeats))
+    if options.only_packages and not options.packages:
+        parser.error("--only-packages needs --packages, the file to keep them in")
     print(machine())
     sets, kinds = options.sets or pencils.available(options.data), options.kinds or KINDS
     sparsities = options.sparsities or [4, 10, 20]
@@ -312,10 +318,12 @@ def main(argv=None):
     packages = results.Record(options.packages, "packages", own=False)
     record, cells = results.Record(options.output, "peers"), []
     for key in [(name, kind, s) for name in sets for kind in kinds for s in sparsities]:
+        if options.only_packages:
+            answered(packages, cell(*key[:2], options.data), key, options)
+            continue
         named = dict(zip(("set", "kind", "s"), key, strict=True))
         cells.append(record.cell(named, lambda key=key: compare(*key, options, packages)))
-        if not options.only_packages:
-            show(cells[-1])
+        show(cells[-1])
     if not options.only_packages:
         summarise(cells)
         conclude(cells)

@@ -7,7 +7,9 @@ At most 2000 random rows of a data set X (m × d, labels y in two classes), then
 - cca: the *samples* are the variables, split by label: S = XX'/d, A = −(the off-diagonal blocks of
   S), C = its diagonal blocks + 0.1·I.
 
-`randn-d` is 300 × d standard normal, half of the rows in each class; it needs no file.
+`randn-d` is 300 × d standard normal, half of the rows in each class; it needs no file. The others
+are looked for in the data folder: `a1a/a1a`, `w1a/w1a`, `w2a/w2a` and `mushrooms/mushrooms` as
+LIBSVM's collection has them, `madelon/madelon_train.data` and `.labels` as the UCI repository.
 """
 
 from pathlib import Path
@@ -40,6 +42,9 @@ def data(name, folder=None, seed=0):
     if name.startswith("randn-"):
         return rng.standard_normal((300, int(name.removeprefix("randn-")))), np.arange(300) < 150
     folder = Path(folder or DEFAULT_FOLDER) / name
+    if name in FILES and not folder.is_dir():
+        raise SystemExit(f"--data must name a folder that has {name}/ (see pencils.py), but "
+                         f"{folder} is not there. The sets randn-… need none.")  # fmt: skip
     if name == "madelon":
         X = np.loadtxt(folder / "madelon_train.data")
         y = np.loadtxt(folder / "madelon_train.labels")

@@ -14,6 +14,7 @@ With `--output` every cell is saved as it is done, and the same command goes on 
 import methods
 import numpy as np
 import peers
+import pencils
 import results
 from timing import machine
 
@@ -140,7 +141,8 @@ def main(argv=None):
         options.peers = ["abess"]
     print(machine())
     record, cells = results.Record(options.output, "picture"), []
-    for name, kind, s in QUICK if options.quick else CELLS:
+    known = pencils.available(options.data)
+    for name, kind, s in QUICK if options.quick else [cell for cell in CELLS if cell[0] in known]:
         key = {"set": name, "kind": kind, "s": s}
         cells.append(record.cell(key, lambda key=key: measured(*key.values(), options)))
         peers.show(cells[-1])

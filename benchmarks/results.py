@@ -18,7 +18,7 @@ COLORS = ("#d62728", "#1f5fa8", "#17becf", "#2ca02c", "#98df8a", "#bcbd22", "#ff
 SOURCE = Path(__file__).resolve().parents[1] / "sgep_jax"
 
 
-def parser(doc, *, cells=False, plot=False):
+def parser(doc, *, cells=False, kinds=pencils.KINDS, plot=False):
     """`--quick` and `--output`; for a grid of cells what to take of it; `--plot`."""
     form = argparse.RawDescriptionHelpFormatter
     options = argparse.ArgumentParser(description=doc, formatter_class=form)
@@ -29,13 +29,13 @@ def parser(doc, *, cells=False, plot=False):
     if cells:
         options.add_argument("--data", metavar="FOLDER", help="default: ../shared/data, if any")
         options.add_argument("--sets", nargs="+", metavar="NAME")
-        options.add_argument("--kinds", nargs="+", choices=(*pencils.KINDS, "views"))
+        options.add_argument("--kinds", nargs="+", choices=kinds)
         options.add_argument("--sparsities", nargs="+", type=int)
     return options
 
 
 def versions(own: bool = True) -> dict:
-    """Of the packages that are installed, and of this package's own code."""
+    """Of the packages that are installed, and of this package's `own` code."""
     found = {}
     for name in PACKAGES:
         try:
