@@ -102,7 +102,7 @@ def main():
         together = sum(value for name, value in row.items() if name != "peak")
         print(f"cold start: import {row['imported']:.2f} s, problem {row['problem']:.2f} s, "
               f"compile {row['compile']:.2f} s, solve {row['solve']:.2f} s, together "
-              f"{together:.2f} s, peak {row['peak']:.2f} GB")  # fmt: skip
+              f"{together:.2f} s")  # fmt: skip
     results.save(options.output, "scaling", {**figures, "cold": starts})
     results.lines(options.plot, curves, xscale="log", yscale="log", xlabel="n or s",
                   ylabel="seconds of a step")  # fmt: skip
