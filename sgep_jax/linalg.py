@@ -72,7 +72,8 @@ def ranks(values):
         return lax.sort((values, place), num_keys=1)[1]
 
     def of_numbers():
-        bits = lax.bitcast_convert_type(values + 0.0, jnp.int64)  # -0 becomes 0
+        one_zero = jnp.where(values == 0, 0.0, values)  # not -0 too
+        bits = lax.bitcast_convert_type(one_zero, jnp.int64)
         bits = jnp.where(bits < 0, bits ^ jnp.iinfo(jnp.int64).max, bits)  # ascends as they do
         mask = (1 << (values.shape[0] - 1).bit_length()) - 1
         return (lax.sort((bits & ~mask) | place.astype(jnp.int64)) & mask).astype(jnp.int32)
