@@ -57,7 +57,7 @@ def run(problem, s, method, repeats=3, limit=np.inf, history=False):
     return row
 
 
-def anytime(problem, s, repeats=5, few=(1, 2, 8), until=-np.inf, **rules):
+def anytime(problem, s, repeats=5, few=(1, 2, 4, 8), until=-np.inf, **rules):
     """What the default reaches by when: {"starts", "time", "objective"} (seconds, best of repeats)
     of `num_starts` = `few` and powers of two until it is at `until` or below, and last of the
     default itself, which chooses it.

@@ -14,7 +14,7 @@ Peers, each in a process of its own because some change global settings:
 Where a package has a penalty instead, it is bisected until s loadings are left. The objective is
 the exact one on the support that a peer selects; its time is the best of its fits (imports and
 first calls apart), with all fits of a bisection. `passed` is the time at which the default is at or
-below the peer's objective: the least of `solve(problem, s, num_starts=1, 2, 8, ...)` and of the
+below the peer's objective: the least of `solve(problem, s, num_starts=1, 2, 4, 8, ...)` and of the
 default itself, warm. With `--per-view` the default is run with s/2 variables a view too, as some
 peers are. A peer that fails, or is not done within the limit, is listed with the reason.
 
@@ -179,7 +179,7 @@ def ours(data, s, *, quick=False, until=-np.inf, per_view=False):
 
     import sgep_jax as sgep
 
-    few = (1,) if quick else (1, 2, 8)
+    few = (1,) if quick else (1, 2, 4, 8)
     problem = sgep.Problem(data["A"], data.get("C"))
     curves = {"sgep_jax": methods.anytime(problem, s, few=few, until=until)}
     if per_view and "Y" in data:

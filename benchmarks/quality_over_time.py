@@ -2,9 +2,9 @@
 on at least as many instances as any other method; times at which another is ahead are printed.
 
 A performance profile: the fraction of instances on which a method is that close, against wall time.
-A method with a single run is one point; the default is drawn over `num_starts` = 1, 2, 8, ... and
-what it chooses itself. "Best known" is the lowest of all methods and starts here. Methods that are
-defined for C = I alone count on those instances alone. Warm, float64.
+A method with a single run is one point; the default is drawn over `num_starts` = 1, 2, 4, 8, ...
+and what it chooses itself. "Best known" is the lowest of all methods and starts here. Methods that
+are defined for C = I alone count on those instances alone. Warm, float64.
 
     python benchmarks/quality_over_time.py --output quality.json --plot quality.png
     python benchmarks/quality_over_time.py --quick
@@ -44,7 +44,7 @@ def measured(name, kind, s, seed, labels, slow, options):
     """{"n", "points": {method: [[seconds, objective], ...]}, "first": {method: seconds}}."""
     A, C = pencils.load(name, kind, options.data, seed)
     problem = sgep.Problem(A, C)
-    curve = methods.anytime(problem, s, options.repeats, (1,) if options.quick else (1, 2, 8))
+    curve = methods.anytime(problem, s, options.repeats, (1,) if options.quick else (1, 2, 4, 8))
     points = {"default": [[point["time"], point["objective"]] for point in curve]}
     first = {}
     for label in labels:
