@@ -89,7 +89,7 @@ def test_a_bad_problem_says_so_and_harms_no_other(solved):
 
 def test_slots_do_not_wait_for_the_slowest():
     """Sixteen problems, one in four without an easy answer, through four slots: fewer steps than if
-    every four waited for the slowest of them."""
+    every four waited for the slowest of them, and below 1.6 times those that the problems need."""
     rng = np.random.default_rng(1)
     As = np.stack([symmetric(rng, 30) for _ in range(16)])
     As[np.arange(16) % 4 != 0] -= 30 * np.diag(np.arange(30) < 8)
@@ -99,7 +99,7 @@ def test_slots_do_not_wait_for_the_slowest():
     solution, steps = run(data, method, 0, 16, 8, None, 4, 16)
     needed = np.asarray(solution.num_steps)
     waiting = 4 * int(np.sum(needed.reshape(4, 4).max(axis=1)))
-    assert np.sum(needed) <= int(steps) < 0.8 * waiting
+    assert np.sum(needed) <= int(steps) < min(0.8 * waiting, 1.6 * np.sum(needed))
 
 
 def test_other_methods_take_every_start_to_a_slot_in_single_precision(solved):
