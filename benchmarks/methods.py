@@ -29,6 +29,7 @@ METHODS = {
 }
 ONLY_IDENTITY = ("TPM", "TPM 8-4-2", "QMM-l0")
 EQUAL = 1e-6  # relative: below this two objectives count as the same
+FEW = (1, 2, 4, 8)  # starts, of the default's curve over time
 
 
 def choose(parser):
@@ -57,13 +58,13 @@ def run(problem, s, method, repeats=3, limit=np.inf, history=False):
     return row
 
 
-def anytime(problem, s, repeats=5, few=(1, 2, 4, 8), until=-np.inf, **rules):
+def anytime(problem, s, repeats=5, few=FEW, until=-np.inf, **rules):
     """What the default reaches by when: {"starts", "time", "objective"} (seconds, best of repeats)
     of `num_starts` = `few` and powers of two until it is at `until` or below, and last of the
     default itself, which chooses it.
 
-    `num_starts=k` means k / 2 lanes, as many as the default has at most, and those are what a
-    program is compiled for: a power of two counts only where it fills them all.
+    A program is compiled for each number of lanes: half of the starts, up to those of the default.
+    Powers of two are taken from where they fill all lanes, so that one program serves them.
     """
 
     def point(method):

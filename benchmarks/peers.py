@@ -179,7 +179,7 @@ def ours(data, s, *, quick=False, until=-np.inf, per_view=False):
 
     import sgep_jax as sgep
 
-    few = (1,) if quick else (1, 2, 4, 8)
+    few = (1,) if quick else methods.FEW
     problem = sgep.Problem(data["A"], data.get("C"))
     curves = {"sgep_jax": methods.anytime(problem, s, few=few, until=until)}
     if per_view and "Y" in data:
@@ -213,16 +213,15 @@ def theirs(data, kind, s, options):
     return rows
 
 
-def answered(packages, data, cell, options):
+def answered(packages, data, name, kind, s, options):
     """The rows of `theirs`, or those that are there already."""
-    name, kind, s = cell
     key = {"set": name, "kind": kind, "s": s, "peers": options.peers, "limit": options.limit}
     return packages.cell(key, lambda: {"rows": theirs(data, kind, s, options)})["rows"]
 
 
 def compare(name, kind, s, options, packages):
     data = cell(name, kind, options.data)
-    answers = answered(packages, data, (name, kind, s), options)
+    answers = answered(packages, data, name, kind, s, options)
     until = min((row["objective"] for row in answers.values() if "fits" in row), default=np.inf)
     own = ours(data, s, quick=options.quick, until=until, per_view=options.per_view)
     return {"n": len(data["A"]), "rows": together(own, answers)}
@@ -319,7 +318,7 @@ def main(argv=None):
     record, cells = results.Record(options.output, "peers"), []
     for key in [(name, kind, s) for name in sets for kind in kinds for s in sparsities]:
         if options.only_packages:
-            answered(packages, cell(*key[:2], options.data), key, options)
+            answered(packages, cell(*key[:2], options.data), *key, options)
             continue
         named = dict(zip(("set", "kind", "s"), key, strict=True))
         cells.append(record.cell(named, lambda key=key: compare(*key, options, packages)))

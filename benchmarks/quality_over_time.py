@@ -44,7 +44,7 @@ def measured(name, kind, s, seed, labels, slow, options):
     """{"n", "points": {method: [[seconds, objective], ...]}, "first": {method: seconds}}."""
     A, C = pencils.load(name, kind, options.data, seed)
     problem = sgep.Problem(A, C)
-    curve = methods.anytime(problem, s, options.repeats, (1,) if options.quick else (1, 2, 4, 8))
+    curve = methods.anytime(problem, s, options.repeats, (1,) if options.quick else methods.FEW)
     points = {"default": [[point["time"], point["objective"]] for point in curve]}
     first = {}
     for label in labels:

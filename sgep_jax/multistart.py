@@ -105,9 +105,8 @@ class Multistart:
             validation.at_least_one("Multistart", field, getattr(self, field))
 
     def exactly(self, number: int, sparsity: int) -> "Multistart":
-        """A given number of starts, in half as many lanes: fewer wait for the last. None takes more
-        than some 60 steps at s = 40; a history of no more than needed is less to copy in a batch.
-        """
+        """A given number of starts, in half as many lanes: fewer wait for the last. The longest
+        seen took some 60 steps at s = 40; a shorter history is less to copy in a batch."""
         return dataclasses.replace(
             self,
             lanes=min(self.lanes, (number + 1) // 2),
