@@ -82,7 +82,7 @@ def cell(problems, s, starts, mesh, repeats):
     same = all(
         np.array_equal(one.support, many) for one, many in zip(alone, found.support, strict=False)
     )
-    method = default_method(n, s)
+    method = default_method(n, s).sized(n, s)
     share = -(-batch // (cores((problems, keys), batch) if mesh is None else mesh.size))
     chunk = batches.default_chunk(method, n, s, share, jax.default_backend())
     first = (problems, keys, None), method, np.int32(0), share

@@ -78,6 +78,7 @@ def anytime(problem, s, repeats=5, few=FEW, until=-np.inf, **rules):
     whole = point(method)
     if not isinstance(method, sgep.Multistart):
         return [whole]
+    method = method.sized(problem.size, int(np.sum(s)))
     most = whole["starts"]
     many = [k for k in 2 ** np.arange(4, 13) if k >= 2 * method.lanes]
     numbers = [int(k) for k in (*few, *many) if k < most]

@@ -37,7 +37,6 @@ from .solve import (
     default_method,
     examines_all,
     keeps_rules,
-    multistart_for,
     solve,
 )
 from .whole import Whole
@@ -108,6 +107,8 @@ def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, 
     sparsity = validation.sparsity(sparsity, size)
     method = default_method(size, sparsity) if method is None else method
     validation.method(method)
+    if isinstance(method, Multistart):
+        method = method.sized(size, sparsity)
     own = 0 if start is None else start.shape[1]
     if start is not None:
         validation.start(start.reshape(-1, size), size, sparsity, method.lower)
@@ -219,8 +220,10 @@ def _solve_sharded(data, method, count, sparsity, num_starts, chunk, share, mesh
 def _own_sparsities(problems, sparsities, keys, start, *, method, **options) -> Solution:
     """One program with the sparsity traced, up to the largest (`padding.py`)."""
     size, most = problems.size, int(max(sparsities))
-    method = multistart_for(size, most) if method is None else method
+    method = Multistart() if method is None else method
     _exchanges(method)
+    if isinstance(method, Multistart):
+        method = method.sized(size, most)
     if start is not None:
         check_own_starts(start, sparsities, method.lower)
         start = jnp.pad(start, ((0, 0), (0, 0), (0, most)))

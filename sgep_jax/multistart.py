@@ -14,13 +14,14 @@ look at all pairs, and is given up.
 
 It ends when fresh starts have met the best value `confirmations` times and, lest all of them lead
 to one poor optimum, 96 starts of all kinds brought nothing better; or when `patience` starts in a
-row brought nothing better; or after `max_starts`; or, with status STEP_LIMIT, after `max_steps`.
-Another method may then refine the best point: a `Decomposition` exchanges several variables at
-once.
+row brought nothing better; or when the best value is at the `target`; or after `max_starts`; or,
+with status STEP_LIMIT, after `max_steps`. Another method may then refine the best point: a
+`Decomposition` exchanges several variables at once.
 """
 
 import dataclasses
 import math
+import numbers
 from functools import partial
 from typing import NamedTuple
 
@@ -70,43 +71,74 @@ class Search(NamedTuple):
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["local", "refine", "confirmations", "patience", "max_starts"],
+    data_fields=["local", "refine", "confirmations", "patience", "max_starts", "target"],
     meta_fields=["lanes", "elite", "max_steps"],
 )
 @dataclasses.dataclass(frozen=True)
 class Multistart:
-    """An adaptive multistart of a `SwapSearch`; see the top of `multistart.py`. The default is one
-    whose `lanes`, `patience` and `max_steps` suit the size of the problem.
+    """An adaptive multistart of a `SwapSearch`; see the top of `multistart.py`. As it stands it is
+    the default: what is None suits the size of the problem (`sized`).
 
     - `local`: the local search; of its limits only the `tolerance` counts here.
     - `refine`: what goes on from the best point, such as `Decomposition(subproblem="inertia",
       rest="free", scores="corrective", tolerance=0.0, window=10)`.
     - `lanes`: local searches that advance side by side.
     - `elite`: how many of the best points of a population new starts are made from.
-    - `confirmations`, `patience`, `max_starts`: when to stop (traced: none recompiles).
+    - `confirmations`, `patience`, `max_starts`, `target`: when to stop (traced: none recompiles).
+      The target is an objective that is low enough.
     - `max_steps`: a cap on the steps of all lanes together, and the length of the history.
     """
 
     local: SwapSearch = dataclasses.field(default_factory=SwapSearch)
     refine: Decomposition | None = None
-    lanes: int = 16
+    lanes: int | None = None
     elite: int = 8
     confirmations: int = 12
-    patience: int = 256
-    max_starts: int = 4096
-    max_steps: int = 5000
+    patience: int | None = None
+    max_starts: int | None = None
+    max_steps: int | None = None
+    target: float = -math.inf
 
     lower = -math.inf
 
     def __post_init__(self):
-        for field in ("lanes", "elite", "max_steps"):
-            validation.count("Multistart", field, getattr(self, field), 1)
-        for field in ("confirmations", "patience", "max_starts"):
-            validation.at_least_one("Multistart", field, getattr(self, field))
+        validation.count("Multistart", "elite", self.elite, 1)
+        validation.at_least_one("Multistart", "confirmations", self.confirmations)
+        for field in ("lanes", "max_steps"):
+            if getattr(self, field) is not None:
+                validation.count("Multistart", field, getattr(self, field), 1)
+        for field in ("patience", "max_starts"):
+            if getattr(self, field) is not None:
+                validation.at_least_one("Multistart", field, getattr(self, field))
+        validation.below_infinity("Multistart", "target", self.target)
+
+    def sized(self, size: int, sparsity: int) -> "Multistart":
+        """The same with a number for what is None.
+
+        As many lanes as fit into a core's cache (where a matrix does not, they share the reading of
+        it, and memory is the limit). Larger problems have more optima and ask for more patience,
+        until starts are too expensive: it is 1024 up to n s = 10,240, at most 5477 (n s = 54,772),
+        and 16 from n s = 18.75 million on. What is found late may make it two such spells.
+        """
+        work = size * sparsity  # a lane has a few arrays of n × s
+        lanes = max(1, min(2**16 // work, 16)) if size < 8192 else max(2, min(2**23 // work, 16))
+        patience = max(16, min(3 * 10**8 // work, max(1024, work // 10)))
+        steps = min(240_000, (16 + 2 * sparsity) * max(4096, 2 * patience))
+        lanes = lanes if self.lanes is None else self.lanes
+        patience = patience if self.patience is None else self.patience
+        larger = max if isinstance(patience, numbers.Real) else jnp.maximum
+        return dataclasses.replace(
+            self,
+            lanes=lanes,
+            patience=patience,
+            max_starts=larger(4096, 2 * patience) if self.max_starts is None else self.max_starts,
+            max_steps=max(1, steps // lanes) if self.max_steps is None else self.max_steps,
+        )
 
     def exactly(self, number: int, sparsity: int) -> "Multistart":
-        """A given number of starts, in half as many lanes: fewer wait for the last. The longest
-        seen took some 60 steps at s = 40; a shorter history is less to copy in a batch."""
+        """A given number of starts, of one that is `sized`, in half as many lanes: fewer wait for
+        the last. The longest seen took some 60 steps at s = 40; a shorter history is less to copy
+        in a batch."""
         return dataclasses.replace(
             self,
             lanes=min(self.lanes, (number + 1) // 2),
@@ -197,6 +229,7 @@ class Multistart:
         return (
             ((search.confirmed < self.confirmations) | (search.unimproved < STALE))
             & (search.unimproved < self.patience)
+            & (search.best.objective > self.target)
             & (search.ended < self.max_starts)
             & (search.steps < self.max_steps)
         )

@@ -19,7 +19,7 @@ from .multistart import Multistart
 from .padding import pad, unpad
 from .rules import make_rules
 from .solution import Solution
-from .solve import as_solution, keeps_rules, multistart_for, search
+from .solve import as_solution, keeps_rules, search
 from .supports import dense
 
 
@@ -47,9 +47,10 @@ def solve_path(
     for count in counts:
         _, rules = make_rules(problem.size, count, None, forced, forbidden)
     most = max(counts)
-    if method is None:
-        method = multistart_for(problem.size, most)
+    method = Multistart() if method is None else method
     keeps_rules(method)
+    if isinstance(method, Multistart):
+        method = method.sized(problem.size, most)
     key = jax.random.key(0) if key is None else key
     order = np.argsort(counts, kind="stable")
     path = _path(problem.restricted(rules), method, key, jnp.asarray(counts)[order], most)

@@ -20,7 +20,7 @@ from .loop import iterate
 from .multistart import Multistart, slack
 from .restarts import Starts
 from .solution import Solution
-from .solve import as_solution, multistart_for, start_point
+from .solve import as_solution, start_point
 from .start import Fresh
 
 
@@ -46,13 +46,15 @@ def solve_sharded(problem, sparsity: int, *, mesh, method=None, key=None, start=
     """
     validation.problem(problem)
     sparsity = validation.sparsity(sparsity, problem.size)
-    method = multistart_for(problem.size, sparsity) if method is None else method
+    method = Multistart() if method is None else method
     if not isinstance(method, (Multistart, Exhaustive)):
         raise TypeError(
             f"solve_sharded(method=...) must be a Multistart, whose starts it shares among the "
             f"devices, or Exhaustive(), whose supports, but it is a {type(method).__name__}. For "
             f"one run of it use solve, for many problems solve_batch."
         )
+    if isinstance(method, Multistart):
+        method = method.sized(problem.size, sparsity)
     key = jax.random.key(0) if key is None else key
     if start is not None:
         validation.start(start, problem.size, sparsity, method.lower)

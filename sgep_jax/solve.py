@@ -63,6 +63,8 @@ def solve(
     sparsity, rules = make_rules(problem.size, sparsity, groups, forced, forbidden)
     method = default_method(problem.size, sparsity) if method is None else method
     validation.method(method)
+    if isinstance(method, Multistart):
+        method = method.sized(problem.size, sparsity)
     if rules is not None:
         keeps_rules(method)
         problem = problem.restricted(rules)
@@ -110,20 +112,7 @@ def default_method(size: int, sparsity: int):
         return Decomposition(
             random=max(size, 2), swap=0, subproblem="inertia", rest="free", max_steps=1
         )
-    return multistart_for(size, sparsity)
-
-
-def multistart_for(size: int, sparsity: int) -> Multistart:
-    """As many lanes as fit into a core's cache (where a matrix does not, they share the reading of
-    it, and memory is the limit). Larger problems have more optima and ask for more patience, until
-    starts are too expensive: it is 1024 up to n s = 10,240, at most 4472 (n s = 44,720), and 16
-    from n s = 12.5 million on. What is found late may make it two such spells."""
-    work = size * sparsity  # a lane has a few arrays of n × s
-    lanes = max(1, min(2**16 // work, 16)) if size < 8192 else max(2, min(2**23 // work, 16))
-    patience = max(16, min(2 * 10**8 // work, max(1024, work // 10)))
-    starts = max(4096, 2 * patience)
-    steps = min(240_000, (16 + 2 * sparsity) * starts) // lanes
-    return Multistart(lanes=lanes, patience=patience, max_starts=starts, max_steps=steps)
+    return Multistart()
 
 
 @partial(jax.jit, static_argnames=("sparsity", "num_starts"))
@@ -139,9 +128,9 @@ def search(problem, method, key, start, sparsity: int, num_starts: int | None):
 
     `start` is None or (number, n).
     """
+    if isinstance(method, Multistart) and num_starts is not None:
+        method = method.exactly(num_starts, sparsity)
     if isinstance(method, (Multistart, Whole)):
-        if num_starts is not None:
-            method = method.exactly(num_starts, sparsity)
         ending, tried, found = method.search(problem, sparsity, start, key)
     else:
         own = 1 if start is None else start.shape[0]

@@ -3,6 +3,7 @@
 Checks of values are skipped for tracers: inside `jit` and `vmap` a `Status` tells instead.
 """
 
+import math
 import numbers
 import operator
 
@@ -213,6 +214,12 @@ def at_least_one(owner, name, value):
     """A number ≥ 1; tracers pass."""
     if isinstance(value, numbers.Real) and not value >= 1:
         raise ValueError(f"{owner}({name}=...) must be at least 1, but it is {value!r}.")
+
+
+def below_infinity(owner, name, value):
+    """A number < ∞; tracers pass."""
+    if isinstance(value, numbers.Real) and not value < math.inf:
+        raise ValueError(f"{owner}({name}=...) must be below infinity, but it is {value!r}.")
 
 
 def non_negative(owner, name, value):

@@ -20,10 +20,6 @@ class Whole:
 
     lower = -math.inf
 
-    def exactly(self, number: int) -> "Whole":
-        """All starts would end at the same answer."""
-        return self
-
     def search(self, problem, sparsity: int, given, key):
         """The `Ending` of the one eigenproblem, one start, found once."""
         support = jnp.arange(problem.size, dtype=jnp.int32)

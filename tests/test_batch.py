@@ -93,7 +93,7 @@ def test_slots_do_not_wait_for_the_slowest():
     rng = np.random.default_rng(1)
     As = np.stack([symmetric(rng, 30) for _ in range(16)])
     As[np.arange(16) % 4 != 0] -= 30 * np.diag(np.arange(30) < 8)
-    method = sgep.Multistart(lanes=4, confirmations=24, patience=600)
+    method = sgep.Multistart(lanes=4, confirmations=24, patience=600).sized(30, 8)
     run = sys.modules["sgep_jax.batch"]._solve_batch
     data = jax.vmap(sgep.Problem)(As), jax.random.split(KEY, 16), None
     solution, steps = run(data, method, 0, 16, 8, None, 4, 16)

@@ -1,6 +1,8 @@
 """The default search: reproducible, monotone, exact where the truth is known."""
 
 import sys
+from dataclasses import replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -85,9 +87,63 @@ def test_stopping_numbers_do_not_recompile():
     compiled = sys.modules["sgep_jax.solve"]._solve
     sgep.solve(problem, 6, method=sgep.Multistart(lanes=8, max_steps=300, patience=10))
     before = compiled._cache_size()
-    other = sgep.Multistart(lanes=8, max_steps=300, patience=20, confirmations=3, max_starts=30)
+    other = sgep.Multistart(
+        lanes=8, max_steps=300, patience=20, confirmations=3, max_starts=30, target=-7.0
+    )
     sgep.solve(problem, 6, method=other, key=jax.random.key(7))
     assert compiled._cache_size() == before
+
+
+def test_a_target_ends_the_search(dtype):
+    """At the first start that is as low; one that is never met changes nothing."""
+    problem = sgep.Problem(jnp.asarray(symmetric(np.random.default_rng(17), 60), dtype))
+    method = sgep.Multistart(lanes=2, patience=60)
+    whole = sgep.solve(problem, 8, method=method)
+    assert whole.num_starts > 60
+    first = sgep.solve(problem, 8, method=replace(method, max_starts=1))
+    assert first.objective > whole.objective
+    for target in (first.objective, (first.objective + whole.objective) / 2, whole.objective):
+        early = sgep.solve(problem, 8, method=replace(method, target=target)).check()
+        assert early.objective <= target and early.num_starts < whole.num_starts
+        assert early.status == sgep.Status.SWAP_OPTIMAL
+    never = sgep.solve(problem, 8, method=replace(method, target=1.01 * whole.objective))
+    assert np.array_equal(never.x, whole.x) and never.num_starts == whole.num_starts
+
+
+def test_a_target_of_each_problem_of_a_batch():
+    """One that is met at once leaves the others alone."""
+    As = np.stack([symmetric(np.random.default_rng(seed), 30) for seed in range(3)])
+    problems = jax.vmap(sgep.Problem)(As)
+    keys = jax.random.split(jax.random.key(1), 3)
+    method = sgep.Multistart(lanes=2, patience=40)
+
+    def run(problem, key, target):
+        return sgep.solve(problem, 5, method=replace(method, target=target), key=key)
+
+    met = jax.vmap(run)(problems, keys, np.array([-np.inf, 0.0, -np.inf]))
+    whole = jax.vmap(partial(run, target=-np.inf))(problems, keys)
+    assert met.num_starts[1] <= 2 < whole.num_starts[1]
+    for lane in (0, 2):
+        assert met.num_starts[lane] == whole.num_starts[lane]
+        assert np.array_equal(met.support[lane], whole.support[lane])
+
+
+def test_what_is_not_given_suits_the_problem():
+    """`Multistart()` is the default, and a number of one's own replaces no other."""
+    problem = sgep.Problem(symmetric(np.random.default_rng(13), 40))
+    default = sgep.solve(problem, 5)
+    assert np.array_equal(sgep.solve(problem, 5, method=sgep.Multistart()).x, default.x)
+    sized = sgep.Multistart().sized(500, 40)
+    assert (sized.lanes, sized.patience, sized.max_starts) == (3, 2000, 4096)
+    own = sgep.Multistart(patience=5000, lanes=2).sized(500, 40)
+    assert (own.lanes, own.patience, own.max_starts) == (2, 5000, 10_000)
+    assert own.sized(7, 3) == own
+
+    @jax.jit
+    def traced(patience):
+        return sgep.solve(problem, 5, method=sgep.Multistart(patience=patience))
+
+    assert traced(1024).num_starts == default.num_starts
 
 
 def test_given_number_of_starts_and_own_start():
@@ -108,7 +164,7 @@ def test_every_start_of_the_user_is_run():
     @jax.jit
     def next_starts(rounds, drawn):
         starts = multistart.Starts(problem, 2, jnp.asarray(given), jax.random.key(0))
-        search = sgep.Multistart(lanes=6).begin(problem, 2)
+        search = sgep.Multistart(lanes=6).sized(20, 2).begin(problem, 2)
         pool = search.pool._replace(objective=jnp.zeros(8))
         search = search._replace(rounds=rounds, age=drawn + 2, drawn=drawn, pool=pool)
         return *starts.next(search, 3), starts.fresh.columns
@@ -124,7 +180,7 @@ def test_every_start_of_the_user_is_run():
 def test_a_stale_population_makes_room_for_another():
     """The best point of all is kept; a start of the old population does not enter the new one."""
     problem = sgep.Problem(symmetric(np.random.default_rng(11), 30))
-    method = sgep.Multistart(lanes=2, elite=2)
+    method = sgep.Multistart(lanes=2, elite=2).sized(30, 3)
     search = jax.jit(method.begin, static_argnums=1)(problem, 3)
 
     @jax.jit

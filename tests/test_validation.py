@@ -128,6 +128,12 @@ def test_numbers_of_multistart(field):
         sgep.Multistart(**{field: 0})
 
 
+@pytest.mark.parametrize("target", [np.nan, np.inf])
+def test_target_of_multistart(target):
+    with pytest.raises(ValueError, match=rf"Multistart\(target=...\) must be below .*{target}"):
+        sgep.Multistart(target=target)
+
+
 def test_exhaustive_refuses_too_many_supports():
     with pytest.raises(ValueError, match=r"Exhaustive.*n = 60.*sparsity = 30.*Use Decomposition"):
         sgep.solve(sgep.Problem(np.eye(60)), 30, method=sgep.Exhaustive())

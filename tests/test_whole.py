@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from helpers import TOLERANCE, lowest, problems, quotient
+from helpers import TOLERANCE, lowest, problems, quotient, symmetric
 
 import sgep_jax as sgep
 from sgep_jax import Status
@@ -30,3 +30,13 @@ def test_what_went_wrong():
     assert int(sgep.solve(singular, 9).status) == Status.NO_DEFINITE_SUPPORT
     missing = jax.tree.map(lambda leaf: leaf * np.nan, problem)
     assert int(sgep.solve(missing, 9).status) == Status.NOT_FINITE
+
+
+def test_starts_make_no_difference():
+    A = symmetric(np.random.default_rng(0), 6)
+    problem = sgep.Problem(A)
+    solution = sgep.solve(problem, 6, start=np.ones(6), num_starts=3).check()
+    np.testing.assert_allclose(solution.objective, np.linalg.eigvalsh(A)[0], rtol=1e-12)
+    assert (solution.num_starts, solution.times_found) == (1, 1)
+    many = sgep.solve_batch(jax.vmap(sgep.Problem)(A[None]), 6, num_starts=3)
+    np.testing.assert_allclose(many.x[0], solution.x, atol=1e-9)
