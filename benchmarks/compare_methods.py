@@ -8,19 +8,29 @@ prints, per method and cell, the objective (exact on the final support), how far
 lowest of the cell, the time of a solve and of its first call (with compilation), and at the end on
 which cells the claim fails. All methods but the default and QMM begin at the same greedy start.
 Without options the grid is the paper's, which takes hours on two cores; with `--output` every cell
-is saved as it is done, and the same command goes on where it was cut off.
+is saved as it is done, and the same command goes on where it was cut off. `--plot` draws it: the
+paper's figure of accuracy.
 """
 
 import methods
 import pencils
 import results
+from paper_figures import draw_against_s
 from timing import machine
 
 QUICK = ("default", "TPM", "GCW")
 
 
+def draw(cells, path):
+    draw_against_s(
+        cells, path, "above", "above the lowest", floor=1e-5, ylim=(5e-6, 0.7),
+        yticks=[1e-5, 1e-4, 1e-3, 1e-2, 1e-1],
+        yticklabels=["lowest", "0.01 %", "0.1 %", "1 %", "10 %"],
+    )  # fmt: skip
+
+
 def main(argv=None):
-    options = methods.choose(results.parser(__doc__, cells=True)).parse_args(argv)
+    options = methods.choose(results.parser(__doc__, cells=True, plot=True)).parse_args(argv)
     print(machine())
     labels = options.methods or list(methods.METHODS)
     sets, sparsities = options.sets or pencils.available(options.data), options.sparsities
@@ -29,12 +39,15 @@ def main(argv=None):
         sets, kinds, sparsities, labels = ["randn-100"], ["pca"], [4], QUICK
     chosen = {label: methods.METHODS[label] for label in ("default", *labels)}
     record = results.Record(options.output, "compare_methods")
-    return methods.conclude([
+    cells = [
         methods.side_by_side(record, name, kind, s, chosen, options)
         for name in sets
         for kind in kinds
         for s in sorted(sparsities or range(4, 41, 4))
-    ])  # fmt: skip
+    ]
+    if options.plot:
+        draw(cells, options.plot)
+    return methods.conclude(cells)
 
 
 if __name__ == "__main__":

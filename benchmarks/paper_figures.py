@@ -1,9 +1,8 @@
 """Claim: the figures of Yuan, Shen and Zheng (CVPR 2019), redrawn, with the default beside them:
-it ends lowest or equal on every panel.
+it ends lowest or equal on every panel. That of accuracy is drawn by `compare_methods.py`.
 
     python benchmarks/paper_figures.py convergence   # objective against time, all methods
     python benchmarks/paper_figures.py blocks        # the same for the working sets of the paper
-    python benchmarks/paper_figures.py accuracy      # above the lowest, against s = 4, 8, ..., 40
     python benchmarks/paper_figures.py time          # time against s, on w1a
     python benchmarks/paper_figures.py convergence --quick
 
@@ -85,14 +84,6 @@ def draw_against_s(panels, path, value, label, floor=0.0, **axes_of):
     results.draw(drawing, path, rect=(0, 0, 1 - 1.5 / size[0], 1))
 
 
-def draw_accuracy(panels, path):
-    draw_against_s(
-        panels, path, "above", "above the lowest", floor=1e-5, ylim=(5e-6, 0.7),
-        yticks=[1e-5, 1e-4, 1e-3, 1e-2, 1e-1],
-        yticklabels=["lowest", "0.01 %", "0.1 %", "1 %", "10 %"],
-    )  # fmt: skip
-
-
 def grid(options):
     """(sets, kinds, sparsities) of the chosen figure."""
     if options.quick:
@@ -101,13 +92,13 @@ def grid(options):
     if options.figure in ("convergence", "blocks"):
         return options.sets or ["randn-500"], kinds, options.sparsities or [20]
     known = pencils.available(options.data)
-    alone = ["w1a"] if options.figure == "time" and "w1a" in known else known
+    alone = ["w1a"] if "w1a" in known else known
     return options.sets or alone, kinds, sorted(options.sparsities or range(4, 41, 4))
 
 
 def main(argv=None):
     parser = methods.choose(results.parser(__doc__, cells=True, plot=True))
-    parser.add_argument("figure", choices=["convergence", "blocks", "accuracy", "time"])
+    parser.add_argument("figure", choices=["convergence", "blocks", "time"])
     options = parser.parse_args(argv)
     print(machine())
     chosen = {label: methods.METHODS[label] for label in options.methods or PAPER}
@@ -127,10 +118,8 @@ def main(argv=None):
     path = options.plot or f"{options.figure}.png"
     if steps:
         draw_convergence(panels, path)
-    elif options.figure == "time":
-        draw_against_s(panels, path, "time", "seconds")
     else:
-        draw_accuracy(panels, path)
+        draw_against_s(panels, path, "time", "seconds")
     if "default" in chosen:
         methods.conclude(panels)
 
