@@ -3,7 +3,6 @@
 import ast
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -62,12 +61,10 @@ def test_quick_form(name, quick_forms):
         assert "  not on" not in text
 
 
-def test_a_run_that_was_cut_off_goes_on(tmp_path):
-    sys.path.insert(0, str(FOLDER))
-    try:
-        import results
-    finally:
-        sys.path.remove(str(FOLDER))
+def test_a_run_that_was_cut_off_goes_on(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    import results
+
     path = tmp_path / "record.json"
     first = results.Record(path, "trial").cell({"s": 4}, lambda: {"value": 1.0})
     again = results.Record(path, "trial")
@@ -76,3 +73,30 @@ def test_a_run_that_was_cut_off_goes_on(tmp_path):
     assert [cell["value"] for cell in json.loads(path.read_text())["figures"]] == [1.0, 2.0]
     with pytest.raises(SystemExit, match="other code or versions"):
         results.Record(path, "another")
+
+
+def test_answers_of_packages_are_kept(tmp_path, monkeypatch, capsys):
+    """Asked for alone, and taken from their file when the default is run."""
+    monkeypatch.syspath_prepend(FOLDER)
+    import peers
+
+    path = tmp_path / "packages.json"
+    row = {"objective": -1.0, "fits": 1, "time": 9.0, "first": 9.0}
+    monkeypatch.setattr(peers, "theirs", lambda *_: {"abess": row})
+    monkeypatch.setattr(peers, "ours", pytest.fail)
+    quick = ["--quick", "--packages", str(path)]
+    peers.main([*quick, "--only-packages"])
+    assert "lowest" not in capsys.readouterr().out
+    assert json.loads(path.read_text())["figures"][0]["rows"] == {"abess": row}
+
+    own = {"objective": -1.5, "time": 0.2, "first": 1.0}
+    curve = [{**own, "starts": 1, "objective": -1.2, "time": 0.1}]
+    monkeypatch.setattr(peers, "theirs", pytest.fail)
+    monkeypatch.setattr(peers, "ours", lambda *_, **__: {"sgep_jax": {**own, "curve": curve}})
+    peers.main(quick)
+    text = capsys.readouterr().out
+    assert "lowest or equal on 1 of 1" in text and "in 1 of 1" in text
+    assert "33.33%" in text and "100.0" in text  # how far above; passed after so many ms
+    with pytest.raises(SystemExit):
+        peers.main(["--quick", "--only-packages"])
+    assert "--packages" in capsys.readouterr().err
