@@ -45,9 +45,10 @@ def main(argv=None):
         for kind in kinds
         for s in sorted(sparsities or range(4, 41, 4))
     ]
+    failed = methods.conclude(cells)
     if options.plot:
         draw(cells, options.plot)
-    return methods.conclude(cells)
+    return failed
 
 
 if __name__ == "__main__":
