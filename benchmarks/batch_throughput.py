@@ -32,7 +32,7 @@ import sgep_jax as sgep
 from sgep_jax import batch as batches
 from sgep_jax.batch_arguments import lane_keys
 from sgep_jax.cores import cores
-from sgep_jax.solve import default_method
+from sgep_jax.solve import chosen
 
 SIZES = ((32, 4), (128, 8), (512, 16))
 BATCHES = (1, 8, 64, 512, 4096)
@@ -82,7 +82,7 @@ def cell(problems, s, starts, mesh, repeats):
     same = all(
         np.array_equal(one.support, many) for one, many in zip(alone, found.support, strict=False)
     )
-    method = default_method(n, s).sized(n, s)
+    method = chosen(None, n, s)
     share = -(-batch // (cores((problems, keys), batch) if mesh is None else mesh.size))
     chunk = batches.default_chunk(method, n, s, share, jax.default_backend())
     first = (problems, keys, None), method, np.int32(0), share

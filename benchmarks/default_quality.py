@@ -23,7 +23,7 @@ from timing import machine, measure
 jax.config.update("jax_enable_x64", True)
 
 import sgep_jax as sgep
-from sgep_jax.solve import default_method
+from sgep_jax.solve import chosen
 
 EQUAL = 1e-6
 
@@ -32,7 +32,7 @@ def cell(name, kind, s, folder):
     A, C = pencils.load(name, kind, folder)
     problem = sgep.Problem(A, C)
     solution, time = measure(lambda: sgep.solve(problem, s), repeats=2, budget=5)
-    method = default_method(len(A), s)
+    method = chosen(None, len(A), s)
     value, best, longer_starts = float(solution.objective), float(solution.objective), 0
     if isinstance(method, sgep.Multistart):
         longer = dataclasses.replace(method, confirmations=10**9)

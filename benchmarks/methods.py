@@ -10,7 +10,7 @@ from timing import measure
 jax.config.update("jax_enable_x64", True)
 
 import sgep_jax as sgep
-from sgep_jax.solve import default_method
+from sgep_jax.solve import chosen
 
 METHODS = {
     "default": None,
@@ -74,11 +74,10 @@ def anytime(problem, s, repeats=5, few=FEW, until=-np.inf, **rules):
         return {"starts": int(solution.num_starts), "time": time.best, "first": time.first,
                 "objective": float(solution.objective)}  # fmt: skip
 
-    method = default_method(problem.size, int(np.sum(s)))
+    method = chosen(None, problem.size, int(np.sum(s)))
     whole = point(method)
     if not isinstance(method, sgep.Multistart):
         return [whole]
-    method = method.sized(problem.size, int(np.sum(s)))
     most = whole["starts"]
     many = [k for k in 2 ** np.arange(4, 13) if k >= 2 * method.lanes]
     numbers = [int(k) for k in (*few, *many) if k < most]

@@ -44,7 +44,7 @@ def compare(name, kind, s, options):
             repeats=1 if options.quick else 2,
         )
         value = float(slow.objective)
-        method = sgep.Multistart(lanes=2, target=value + EQUAL * abs(value))
+        method = sgep.Multistart(lanes=2, target=value)
         fast, fast_time = measure(
             lambda key=key, method=method: sgep.solve(problem, s, method=method, key=key),
             repeats=1 if options.quick else 5,

@@ -34,7 +34,7 @@ from .solution import Solution
 from .solve import (
     as_solution,
     best_ending,
-    default_method,
+    chosen,
     examines_all,
     keeps_rules,
     solve,
@@ -105,10 +105,7 @@ def default_chunk(method, size: int, sparsity: int, batch: int, platform: str) -
 def _one_sparsity(problems, sparsity, keys, start, *, method, num_starts, mesh, chunk):
     size, batch = problems.size, keys.shape[0]
     sparsity = validation.sparsity(sparsity, size)
-    method = default_method(size, sparsity) if method is None else method
-    validation.method(method)
-    if isinstance(method, Multistart):
-        method = method.sized(size, sparsity)
+    method = chosen(method, size, sparsity)
     own = 0 if start is None else start.shape[1]
     if start is not None:
         validation.start(start.reshape(-1, size), size, sparsity, method.lower)
@@ -222,8 +219,7 @@ def _own_sparsities(problems, sparsities, keys, start, *, method, **options) -> 
     size, most = problems.size, int(max(sparsities))
     method = Multistart() if method is None else method
     _exchanges(method)
-    if isinstance(method, Multistart):
-        method = method.sized(size, most)
+    method = chosen(method, size, most)
     if start is not None:
         check_own_starts(start, sparsities, method.lower)
         start = jnp.pad(start, ((0, 0), (0, 0), (0, most)))

@@ -76,17 +76,19 @@ class Search(NamedTuple):
 )
 @dataclasses.dataclass(frozen=True)
 class Multistart:
-    """An adaptive multistart of a `SwapSearch`; see the top of `multistart.py`. As it stands it is
-    the default: what is None suits the size of the problem (`sized`).
+    """An adaptive multistart of a `SwapSearch`; see the top of `multistart.py`. `Multistart()` is
+    the default wherever supports are too many to look at all: what is None suits n and s.
 
     - `local`: the local search; of its limits only the `tolerance` counts here.
     - `refine`: what goes on from the best point, such as `Decomposition(subproblem="inertia",
       rest="free", scores="corrective", tolerance=0.0, window=10)`.
     - `lanes`: local searches that advance side by side.
     - `elite`: how many of the best points of a population new starts are made from.
-    - `confirmations`, `patience`, `max_starts`, `target`: when to stop (traced: none recompiles).
-      The target is an objective that is low enough.
-    - `max_steps`: a cap on the steps of all lanes together, and the length of the history.
+    - `confirmations`, `patience`, `max_starts`: when to stop (traced: none recompiles).
+    - `target`: an objective that is low enough, up to 1e-8 of it (float32: 1e-6). Once a start is
+      there the search ends, one of a given number of starts too; `refine` still goes on from it.
+    - `max_steps`: a cap on the steps of all lanes together, and the length of the history, which a
+      batch copies at every step. It suits the default's patience: raise it with your own.
     """
 
     local: SwapSearch = dataclasses.field(default_factory=SwapSearch)
@@ -102,14 +104,11 @@ class Multistart:
     lower = -math.inf
 
     def __post_init__(self):
-        validation.count("Multistart", "elite", self.elite, 1)
-        validation.at_least_one("Multistart", "confirmations", self.confirmations)
-        for field in ("lanes", "max_steps"):
-            if getattr(self, field) is not None:
+        for field in ("lanes", "elite", "max_steps"):
+            if field == "elite" or getattr(self, field) is not None:
                 validation.count("Multistart", field, getattr(self, field), 1)
-        for field in ("patience", "max_starts"):
-            if getattr(self, field) is not None:
-                validation.at_least_one("Multistart", field, getattr(self, field))
+        for field in ("confirmations", "patience", "max_starts"):
+            validation.at_least_one("Multistart", field, getattr(self, field))
         validation.below_infinity("Multistart", "target", self.target)
 
     def sized(self, size: int, sparsity: int) -> "Multistart":
@@ -126,13 +125,17 @@ class Multistart:
         steps = min(240_000, (16 + 2 * sparsity) * max(4096, 2 * patience))
         lanes = lanes if self.lanes is None else self.lanes
         patience = patience if self.patience is None else self.patience
-        larger = max if isinstance(patience, numbers.Real) else jnp.maximum
+        smaller, larger = (
+            (min, max) if isinstance(patience, numbers.Real) else (jnp.minimum, jnp.maximum)
+        )
+        starts = larger(4096, 2 * smaller(patience, 2**30 - 1))
         return dataclasses.replace(
             self,
             lanes=lanes,
             patience=patience,
-            max_starts=larger(4096, 2 * patience) if self.max_starts is None else self.max_starts,
+            max_starts=starts if self.max_starts is None else self.max_starts,
             max_steps=max(1, steps // lanes) if self.max_steps is None else self.max_steps,
+            target=validation.scalar_below_infinity("Multistart", "target", self.target),
         )
 
     def exactly(self, number: int, sparsity: int) -> "Multistart":
@@ -226,10 +229,12 @@ class Multistart:
         )
 
     def unfinished(self, search: Search):
+        lowest = search.best.objective - slack(search.best.objective)
+        target = jnp.asarray(self.target).astype(lowest.dtype)
         return (
             ((search.confirmed < self.confirmations) | (search.unimproved < STALE))
             & (search.unimproved < self.patience)
-            & (search.best.objective > self.target)
+            & ~(lowest <= target)
             & (search.ended < self.max_starts)
             & (search.steps < self.max_steps)
         )

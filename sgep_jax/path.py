@@ -19,7 +19,7 @@ from .multistart import Multistart
 from .padding import pad, unpad
 from .rules import make_rules
 from .solution import Solution
-from .solve import as_solution, keeps_rules, search
+from .solve import as_solution, chosen, keeps_rules, search
 from .supports import dense
 
 
@@ -49,8 +49,7 @@ def solve_path(
     most = max(counts)
     method = Multistart() if method is None else method
     keeps_rules(method)
-    if isinstance(method, Multistart):
-        method = method.sized(problem.size, most)
+    method = chosen(method, problem.size, most)
     key = jax.random.key(0) if key is None else key
     order = np.argsort(counts, kind="stable")
     path = _path(problem.restricted(rules), method, key, jnp.asarray(counts)[order], most)
@@ -66,7 +65,11 @@ def _path(problem, method, key, sparsities, most) -> Solution:
     def improve(place, patience, before, own):
         step = fixed_method
         if isinstance(step, Multistart):
-            step = dataclasses.replace(step, patience=jnp.minimum(step.patience, patience))
+            step = dataclasses.replace(
+                step,
+                patience=jnp.minimum(step.patience, patience),
+                target=jnp.where(patience == 1, -jnp.inf, step.target),  # all of `starts` count
+            )
         starts = jnp.stack([before, own])
         return search(pad(fixed, sparsities[place], most), step, key, starts, most, None)
 

@@ -20,7 +20,7 @@ from .loop import iterate
 from .multistart import Multistart, slack
 from .restarts import Starts
 from .solution import Solution
-from .solve import as_solution, start_point
+from .solve import as_solution, chosen, start_point
 from .start import Fresh
 
 
@@ -32,8 +32,8 @@ def solve_sharded(problem, sparsity: int, *, mesh, method=None, key=None, start=
 
     - `problem`, `sparsity`, `key`, `start`: as in `solve`.
     - `mesh`: a `jax.sharding.Mesh`; all its devices take part, on all hosts.
-    - `method`: a `Multistart`, which each device runs to its end; or `Exhaustive()`, whose answer
-      is that of one device, whatever their number.
+    - `method`: a `Multistart`, which each device runs to its own end, at a `target` too; or
+      `Exhaustive()`, whose answer is that of one device, whatever their number.
 
     The answer is the same for the same key and number of devices. `num_starts` and `times_found`
     count the starts of all devices; `num_steps` and `history` are those of the one that won.
@@ -53,8 +53,7 @@ def solve_sharded(problem, sparsity: int, *, mesh, method=None, key=None, start=
             f"devices, or Exhaustive(), whose supports, but it is a {type(method).__name__}. For "
             f"one run of it use solve, for many problems solve_batch."
         )
-    if isinstance(method, Multistart):
-        method = method.sized(problem.size, sparsity)
+    method = chosen(method, problem.size, sparsity)
     key = jax.random.key(0) if key is None else key
     if start is not None:
         validation.start(start, problem.size, sparsity, method.lower)

@@ -61,10 +61,7 @@ def solve(
     """
     validation.problem(problem)
     sparsity, rules = make_rules(problem.size, sparsity, groups, forced, forbidden)
-    method = default_method(problem.size, sparsity) if method is None else method
-    validation.method(method)
-    if isinstance(method, Multistart):
-        method = method.sized(problem.size, sparsity)
+    method = chosen(method, problem.size, sparsity)
     if rules is not None:
         keeps_rules(method)
         problem = problem.restricted(rules)
@@ -102,6 +99,13 @@ def examines_all(method, size: int, sparsity: int) -> bool:
     if isinstance(method, Decomposition):
         return method.examines_all(size, sparsity)
     return isinstance(method, Exhaustive)
+
+
+def chosen(method, size: int, sparsity: int):
+    """`method`, or the default for None, with what suits the problem where it leaves that open."""
+    method = default_method(size, sparsity) if method is None else method
+    validation.method(method)
+    return method.sized(size, sparsity) if isinstance(method, Multistart) else method
 
 
 def default_method(size: int, sparsity: int):

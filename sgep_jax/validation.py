@@ -217,9 +217,24 @@ def at_least_one(owner, name, value):
 
 
 def below_infinity(owner, name, value):
-    """A number < ∞; tracers pass."""
+    """A number < ∞; arrays, one for each problem of a batch, and tracers pass."""
     if isinstance(value, numbers.Real) and not value < math.inf:
         raise ValueError(f"{owner}({name}=...) must be below infinity, but it is {value!r}.")
+
+
+def scalar_below_infinity(owner, name, value):
+    """The same of one problem, as a float whatever its type: so that none compiles anew."""
+    if value is None or isinstance(value, bool):
+        raise TypeError(f"{owner}({name}=...) must be a number, but it is {value!r}.")
+    if np.shape(value) != ():
+        raise ValueError(
+            f"{owner}({name}=...) must be one number, but its shape is {np.shape(value)}. "
+            f"For one of each problem use jax.vmap over solve."
+        )
+    if not is_concrete(value):
+        return value
+    below_infinity(owner, name, float(value))
+    return float(value)
 
 
 def non_negative(owner, name, value):

@@ -16,6 +16,7 @@ from test_batch import BATCH, KEY, METHOD, S, pencils
 import sgep_jax as sgep
 from sgep_jax import batch, sharded
 from sgep_jax.batch_arguments import lane_keys
+from sgep_jax.solve import chosen
 
 COLLECTIVE = re.compile(r"all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter")
 FIELDS = ("x", "objective", "support", "status", "num_steps", "history")
@@ -58,13 +59,13 @@ def a_batch(As, Cs, alone):
     whole = sgep.solve_batch(problems, As.shape[-1], mesh=mesh)  # an eigenproblem each
     assert all(leaf.sharding.is_fully_replicated for leaf in jax.tree.leaves(whole))
     data = batch._spread((problems, lane_keys(KEY, BATCH), None), 12, mesh)
-    method, count = sharded.everywhere((METHOD, np.int32(BATCH)), mesh)
+    method, count = sharded.everywhere((METHOD.sized(problems.size, S), np.int32(BATCH)), mesh)
     compiled = batch._solve_sharded.lower(data, method, count, S, None, 3, 3, mesh).compile()
     assert not COLLECTIVE.search(compiled.as_text()), "solve_batch: a collective"
 
 
 def no_exchange_in_a_loop(problem, mesh, method):
-    data = sharded.everywhere((problem, method, KEY, None), mesh)
+    data = sharded.everywhere((problem, chosen(method, problem.size, S), KEY, None), mesh)
     text = sharded._solve.lower(*data, S, mesh).compile().as_text()
     assert COLLECTIVE.search(text), "the check sees nothing"
     assert not loops_with_collectives(text), loops_with_collectives(text)

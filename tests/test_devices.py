@@ -151,7 +151,7 @@ def test_devices_share_the_fresh_starts():
 
     @partial(jax.jit, static_argnums=(0, 2))
     def seeds(lanes, device, devices):
-        search = sgep.Multistart(lanes=lanes).begin(problem, S)
+        search = sgep.Multistart(lanes=lanes).sized(problem.size, S).begin(problem, S)
         seeds, fresh = Starts(problem, S, None, key, (device, devices)).next(search, lanes)
         return seeds.support, seeds.loadings, fresh
 

@@ -128,22 +128,63 @@ def test_a_target_of_each_problem_of_a_batch():
         assert np.array_equal(met.support[lane], whole.support[lane])
 
 
+def test_a_target_that_another_search_found():
+    """Met within rounding: by other lanes, on the same support, to the last digits."""
+    for seed in range(6):
+        problem = sgep.Problem(symmetric(np.random.default_rng(seed), 40))
+        value = sgep.solve(problem, 6, method=sgep.Multistart(lanes=3, patience=100)).objective
+        method = sgep.Multistart(lanes=2, patience=400, confirmations=10**6, target=value)
+        solution = sgep.solve(problem, 6, method=method).check()
+        assert solution.num_starts < 400
+        np.testing.assert_allclose(solution.objective, value, rtol=1e-7)
+
+
+@pytest.mark.parametrize("target", [np.nan, np.inf])
+def test_a_traced_target_that_is_none(target):
+    """NaN is never met, and infinity by the first start: neither spoils the answer."""
+    problem = sgep.Problem(symmetric(np.random.default_rng(14), 30))
+
+    @jax.jit
+    def run(target):
+        return sgep.solve(problem, 5, method=sgep.Multistart(lanes=2, patience=30, target=target))
+
+    solution = run(target).check()
+    assert solution.num_starts <= 2 if target == np.inf else solution.num_starts > 30
+
+
+def test_targets_of_any_type_compile_once():
+    problem = sgep.Problem(symmetric(np.random.default_rng(15), 30))
+    compiled = sys.modules["sgep_jax.solve"]._solve
+    counts = set()
+    for target in (-np.inf, -2, -(10**12), np.float32(-2), np.float64(-2), jnp.asarray(-2.0)):
+        method = sgep.Multistart(lanes=2, patience=30, target=target)
+        sgep.solve(problem, 5, method=method)
+        counts.add(compiled._cache_size())
+    assert len(counts) == 1
+
+
 def test_what_is_not_given_suits_the_problem():
-    """`Multistart()` is the default, and a number of one's own replaces no other."""
+    """A number of one's own replaces no other, and is followed by the limit on starts."""
     problem = sgep.Problem(symmetric(np.random.default_rng(13), 40))
-    default = sgep.solve(problem, 5)
-    assert np.array_equal(sgep.solve(problem, 5, method=sgep.Multistart()).x, default.x)
+    whole = sgep.solve(problem, 5)
+    assert np.array_equal(sgep.solve(problem, 5, method=sgep.Multistart()).x, whole.x)
     sized = sgep.Multistart().sized(500, 40)
     assert (sized.lanes, sized.patience, sized.max_starts) == (3, 2000, 4096)
     own = sgep.Multistart(patience=5000, lanes=2).sized(500, 40)
     assert (own.lanes, own.patience, own.max_starts) == (2, 5000, 10_000)
     assert own.sized(7, 3) == own
+    assert sgep.Multistart(patience=np.int32(2**31 - 1)).sized(500, 40).max_starts == 2**31 - 2
 
     @jax.jit
     def traced(patience):
-        return sgep.solve(problem, 5, method=sgep.Multistart(patience=patience))
+        method = sgep.Multistart(lanes=1, confirmations=10**6, patience=patience)
+        return sgep.solve(problem, 5, method=method)
 
-    assert traced(1024).num_starts == default.num_starts
+    method = sgep.Multistart(lanes=1, confirmations=10**6, patience=40)
+    assert traced(40).num_starts == sgep.solve(problem, 5, method=method).num_starts
+    limit = jax.jit(lambda patience: sgep.Multistart(patience=patience).sized(40, 5).max_starts)
+    for patience, most in ((40, 4096), (5000, 10_000), (2**31 - 1, 2**31 - 2)):
+        assert limit(np.int32(patience)) == most
 
 
 def test_given_number_of_starts_and_own_start():

@@ -76,6 +76,25 @@ def test_batch_in_any_order_equals_brute_force():
             np.testing.assert_allclose(path.objective[lane, place], truth, rtol=1e-9)
 
 
+def test_a_target_leaves_the_path_monotone():
+    """Each sparsity's own search may end at it; what the one before found still counts."""
+    draws = np.random.default_rng(0).standard_normal((20, 24, 24))
+    problems = jax.vmap(sgep.Problem)(-jnp.asarray(draws + draws.transpose(0, 2, 1)) / 2)
+    sparsities = range(3, 9)
+
+    def objectives(problem, key, target):
+        method = sgep.Multistart(lanes=4, patience=64, max_steps=400, target=target)
+        return sgep.solve_path(problem, sparsities, method=method, key=key).objective
+
+    keys = jax.random.split(jax.random.key(0), 20)
+    whole = jax.vmap(lambda problem, key: objectives(problem, key, -jnp.inf))(problems, keys)
+    early = jax.vmap(objectives)(problems, keys, jnp.median(whole, axis=1))
+    for path in (whole, early):
+        assert (np.diff(path, axis=1) <= 1e-9).all()
+    assert (early >= whole - 1e-7).all() and (early > whole + 1e-3).any()
+    assert (early[:, -1] <= jnp.median(whole, axis=1) + 1e-6).all()
+
+
 def test_forced_and_forbidden():
     A, C = (part[0] for part in pencils(1, seed=2))
     path = sgep.solve_path(sgep.Problem(A, C), (2, 4), forced=[5], forbidden=[1, 2], method=METHOD)

@@ -132,6 +132,21 @@ def test_numbers_of_multistart(field):
 def test_target_of_multistart(target):
     with pytest.raises(ValueError, match=rf"Multistart\(target=...\) must be below .*{target}"):
         sgep.Multistart(target=target)
+    with pytest.raises(ValueError, match=rf"must be below infinity, but it is {target}"):
+        sgep.solve(sgep.Problem(EYE), 1, method=sgep.Multistart(target=jnp.asarray(target)))
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "message"),
+    [
+        (None, TypeError, r"must be a number, but it is None"),
+        (True, TypeError, r"must be a number, but it is True"),
+        (np.zeros(3), ValueError, r"must be one number, but its shape is \(3,\).*vmap"),
+    ],
+)
+def test_targets_that_are_no_number(target, error, message):
+    with pytest.raises(error, match=rf"Multistart\(target=...\) {message}"):
+        sgep.solve(sgep.Problem(EYE), 1, method=sgep.Multistart(target=target))
 
 
 def test_exhaustive_refuses_too_many_supports():
