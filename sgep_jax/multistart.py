@@ -104,8 +104,9 @@ class Multistart:
     lower = -math.inf
 
     def __post_init__(self):
-        for field in ("lanes", "elite", "max_steps"):
-            if field == "elite" or getattr(self, field) is not None:
+        validation.count("Multistart", "elite", self.elite, 1)
+        for field in ("lanes", "max_steps"):
+            if getattr(self, field) is not None:
                 validation.count("Multistart", field, getattr(self, field), 1)
         for field in ("confirmations", "patience", "max_starts"):
             validation.at_least_one("Multistart", field, getattr(self, field))
