@@ -224,7 +224,7 @@ def below_infinity(owner, name, value):
 
 def scalar_below_infinity(owner, name, value):
     """The same of one problem, as a float whatever its type: so that none compiles anew."""
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, (bool, str)):
         raise TypeError(f"{owner}({name}=...) must be a number, but it is {value!r}.")
     if np.shape(value) != ():
         raise ValueError(

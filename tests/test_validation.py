@@ -141,6 +141,7 @@ def test_target_of_multistart(target):
     [
         (None, TypeError, r"must be a number, but it is None"),
         (True, TypeError, r"must be a number, but it is True"),
+        ("-1", TypeError, r"must be a number, but it is '-1'"),
         (np.zeros(3), ValueError, r"must be one number, but its shape is \(3,\).*vmap"),
     ],
 )
