@@ -31,8 +31,9 @@ from jax import lax
 
 from . import validation
 from .decomposition import Decomposition
-from .linalg import lowest_index, order, quadratic, take
+from .linalg import lowest_index, quadratic, take
 from .loop import Ending, iterate
+from .pool import first, merge, slack
 from .restarts import Starts
 from .solution import Status
 from .start import grow
@@ -353,29 +354,6 @@ def append(first: Ending, second: Ending) -> Ending:
     unfinished = (first.status == Status.STEP_LIMIT) & (second.status < Status.NOT_FINITE)
     status = jnp.where(unfinished, first.status, second.status)
     return Ending(second.point, status, num_steps, jnp.where(late, last, history))
-
-
-def slack(value):
-    """Two optima this close count as one: 1e-8 of their value, or rounding if that is coarser."""
-    return max(1e-8, 10 * float(jnp.finfo(value.dtype).eps)) * jnp.abs(value)
-
-
-def first(pool: Point) -> Point:
-    return jax.tree.map(lambda leaf: leaf[0], pool)
-
-
-def merge(pool: Point, points: Point) -> Point:
-    """The lowest distinct points of both, as many as the pool holds."""
-    size = pool.objective.shape[0]
-    both = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), pool, points)
-    value = both.objective
-    place = jnp.arange(len(value), dtype=jnp.int32)
-    near = jnp.abs(value[:, None] - value[None, :]) <= slack(value)[:, None]
-    near &= jnp.isfinite(value)[:, None]
-    repeated = jnp.any(near & (place[None, :] < place[:, None]), axis=1)
-    both = both._replace(objective=jnp.where(repeated, jnp.inf, value))
-    lowest = order(both.objective)[:size]
-    return jax.tree.map(lambda leaf: take(leaf, lowest), both)
 
 
 def _repeat(count, leaf):

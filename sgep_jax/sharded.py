@@ -17,7 +17,8 @@ from jax.sharding import NamedSharding, PartitionSpec
 from . import validation
 from .baselines.exhaustive import Exhaustive
 from .loop import iterate
-from .multistart import Multistart, slack
+from .multistart import Multistart
+from .pool import slack
 from .restarts import Starts
 from .solution import Solution
 from .solve import as_solution, chosen, start_point

@@ -13,7 +13,8 @@ from .baselines.exhaustive import Exhaustive
 from .decomposition import Decomposition
 from .gradients import reattach
 from .loop import run
-from .multistart import Multistart, slack
+from .multistart import Multistart
+from .pool import slack
 from .rules import check_start, make_rules
 from .solution import Solution, Status
 from .start import Fresh, complete
