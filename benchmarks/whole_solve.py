@@ -10,7 +10,7 @@ parameters; the engine goes on from that start, and others of its own, with two 
 
 How low the default ends is in `compare_methods.py`.
 
-    python benchmarks/whole_solve.py               # half an hour
+    python benchmarks/whole_solve.py               # twenty minutes of one core
     python benchmarks/whole_solve.py --quick       # --output JSON
 """
 
